@@ -35,7 +35,8 @@ interface CommitRow {
   readonly root_id: string;
   readonly version: number;
   readonly at: number;
-  readonly events: string;
+  /** Null if the task was removed. */
+  readonly events: string | null;
 }
 
 type FoundRow = CommitRow & { readonly id: string };
@@ -222,9 +223,10 @@ export class Feed {
   /** A commit that cannot be read is delivered without its events. */
   #noticesIn(rows: readonly FoundRow[]): CommitNotice[] {
     return rows.map(({ id, root_id, version, at, events }) => {
-      const taskId = named(id);
+      const [taskId, rootId] = [named(id), named(root_id)];
+      if (events === null) return { taskId, rootId, version, at, events: [{ type: 'removed' }] };
       const read = () => this.#vault.read(events, 'commits.events', taskId, version);
-      return { taskId, rootId: named(root_id), version, at, events: eventsOrNone(taskId, read) };
+      return { taskId, rootId, version, at, events: eventsOrNone(taskId, read) };
     });
   }
 
@@ -273,18 +275,18 @@ function quietly(listener: () => void): void {
 }
 
 function statements(schema: string) {
+  const isNew = '(xact >= $1::text::xid8 or xact = any($2::text[]::xid8[]))';
   return prepared({
+    // The commits of a task go with it, so removals are of earlier tasks, maybe of the same id, and come first.
     position: 'select pg_current_snapshot()::text as snapshot',
     since: `
       select now.snapshot, news.* from (select pg_current_snapshot()::text as snapshot) now
       left join (
-        select c.seq, coalesce(t.id, c.removed_id) as id, coalesce(t.root_id, t.id, c.removed_id) as root_id,
-          c.version, c.at, c.events
-        from ${schema}.commits c
-        left join lateral (select id, root_id from ${schema}.tasks where seq = c.task offset 0) t on true
-        where (c.xact >= $1::text::xid8 or c.xact = any($2::text[]::xid8[]))
-          and coalesce(t.id, c.removed_id) is not null
+        select 0 as task, id, id as root_id, version, at, null as events from ${schema}.removals where ${isNew}
+        union all
+        select c.task, t.id, coalesce(t.root_id, t.id), c.version, c.at, c.events from ${schema}.commits c
+        cross join lateral (select id, root_id from ${schema}.tasks where seq = c.task offset 0) t where ${isNew}
       ) news on true
-      order by news.seq`,
+      order by news.task, news.version`,
   });
 }

@@ -15,11 +15,11 @@ export const historyFunctions = `
     if not pg_try_advisory_xact_lock(hashtextextended('holdfast leave out SCHEMA', 0)) then return 0; end if;
     for pass in select task, version from SCHEMA.commits where idle and at < before order by at limit most loop
       passes := passes + 1;
-      select sum(1 + c.left_out) into gone
+      select sum(1 + coalesce(c.left_out, 0)) into gone
         from SCHEMA.commits c where c.task = pass.task and c.version between pass.version - 1 and pass.version;
-      update SCHEMA.commits c set left_out = c.left_out + gone where c.seq = (
-        select n.seq from SCHEMA.commits n where n.task = pass.task and n.version > pass.version
-        order by n.version limit 1);
+      update SCHEMA.commits c set left_out = coalesce(c.left_out, 0) + gone
+        where c.task = pass.task and c.version = (
+          select min(n.version) from SCHEMA.commits n where n.task = pass.task and n.version > pass.version);
       -- The last commit of a task stays: nothing comes after it that could say that it is missing.
       if not found then
         update SCHEMA.commits c set idle = null where c.task = pass.task and c.version = pass.version;

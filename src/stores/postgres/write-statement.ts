@@ -53,13 +53,13 @@ const lists = {
   commits: {
     task: 'bigint',
     nth: 'integer',
-    removed_id: 'names',
     version: 'integer',
     at: 'double precision',
     events: 'texts',
     journal: 'texts',
     idle: 'boolean',
   },
+  removals: { id: 'names', version: 'integer', at: 'double precision' },
   results: { seq: 'bigint', nth: 'integer', value: 'texts' },
 } as const satisfies Record<string, Columns>;
 
@@ -150,9 +150,10 @@ export class WriteStatements {
         insert into ${schema}.results (task, value) select ${one('seq')}, v.value from ${rows.get('results')}
         on conflict (task) do update set value = excluded.value`,
       commits: `
-        insert into ${schema}.commits (task, removed_id, version, at, events, journal, idle)
-        select ${one('task')}, v.removed_id, v.version, v.at, v.events, v.journal, v.idle
-        from ${rows.get('commits')} order by v.place returning xact`,
+        insert into ${schema}.commits (task, version, at, events, journal, idle)
+        select ${one('task')}, v.version, v.at, v.events, v.journal, v.idle from ${rows.get('commits')} returning xact`,
+      removals: `
+        insert into ${schema}.removals (id, version, at) select v.id, v.version, v.at from ${rows.get('removals')}`,
     };
     const ctes = [...used].map((list) => `${list} as (${parts[list]})`);
     if (isSaid) ctes.push(`said as (${insertEntries(schema, '$6::text::json')})`);
