@@ -53,6 +53,17 @@ export function configure(db: Connection): void {
     pragma journal_size_limit = ${largestLogBytes}`);
 }
 
+export function inTransaction(db: Connection, act: () => void): void {
+  db.exec('begin immediate');
+  try {
+    act();
+    db.exec('commit');
+  } catch (error) {
+    if (db.isTransaction) db.exec('rollback');
+    throw error;
+  }
+}
+
 /** Whether free pages can be cut off the end of the file. */
 export function canVacuumInSteps(db: Connection): boolean {
   return (db.prepare('pragma auto_vacuum').get() as { auto_vacuum: number }).auto_vacuum === 2;
@@ -109,6 +120,15 @@ function isOfClosed(error: unknown): boolean {
 export function isBusy(error: unknown): boolean {
   const code = sqliteCode(error);
   return code === primary.busy || code === primary.locked;
+}
+
+/** What `act` returns; its errors in words. */
+export async function wording<T>(file: string, act: () => T | Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    throw worded(error, file);
+  }
 }
 
 /** SQLite never says which file it speaks of, nor what to do about it; the file system never says the latter. */

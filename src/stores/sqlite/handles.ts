@@ -5,7 +5,7 @@ import { StoreClosed, StoreCorrupt } from '../../engine/store-errors.ts';
 import { introduced, settled, unlock } from '../values/encryption.ts';
 import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
 import type { Stored } from './cells.ts';
-import { type Connection, configure, connect, isBusy, isInMemory, worded } from './driver.ts';
+import { type Connection, configure, connect, inTransaction, isBusy, isInMemory, worded } from './driver.ts';
 import { makePrivateFile, makePrivateFolder } from './private-files.ts';
 import { ownTables } from './schema.ts';
 import { encryptionTable, readEncryption, Vault } from './vault.ts';
@@ -79,18 +79,6 @@ function isCompacted(db: Connection, { record }: Vault): boolean {
   } catch (error) {
     if (!isBusy(error)) throw error;
     return false;
-  }
-}
-
-function inTransaction<T>(db: Connection, act: () => T): T {
-  db.exec('begin immediate');
-  try {
-    const value = act();
-    db.exec('commit');
-    return value;
-  } catch (error) {
-    if (db.isTransaction) db.exec('rollback');
-    throw error;
   }
 }
 

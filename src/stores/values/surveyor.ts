@@ -292,6 +292,16 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
   }
 }
 
+/** The same `Survey`, whose every query goes through `reading`. */
+export function guarded(survey: Survey, reading: <T>(read: () => Promise<T>) => Promise<T>): Survey {
+  return {
+    list: (query) => reading(() => survey.list(query)),
+    count: (filter, upTo) => reading(() => survey.count(filter, upTo)),
+    overview: (query) => reading(() => survey.overview(query)),
+    history: (id, query) => reading(() => survey.history(id, query)),
+  };
+}
+
 function timeBudget(): () => boolean {
   const started = runtime.monotonic();
   return () => runtime.monotonic() - started > budgetMs;
