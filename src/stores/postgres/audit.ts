@@ -1,5 +1,5 @@
 import type { Audit, AuditEntry } from '../../engine/audit.ts';
-import { InvalidCursor } from '../values/invalid-cursor.ts';
+import { numberAfter } from '../values/cursor.ts';
 import { entryOf, type SaidRow, saidOf } from '../values/said.ts';
 import { type Cells, named, name as stored } from './cells.ts';
 import { prepared, wording } from './driver.ts';
@@ -74,10 +74,9 @@ export function postgresAudit(parts: {
 }): Audit {
   const { connections, vault, schema, place } = parts;
   const sql = statements(schema);
-  const read: Audit['read'] = async ({ limit, cursor = '0', taskId, owner, action, since, until }) => {
-    if (!/^\d{1,15}$/.test(cursor)) throw new InvalidCursor();
+  const read: Audit['read'] = async ({ limit, cursor, taskId, owner, action, since, until }) => {
     const found = await connections.query<Row & { last: number; passed: number }>(sql.read, [
-      Number(cursor),
+      numberAfter(cursor),
       taskId === undefined ? null : stored(taskId),
       owner === undefined ? null : stored(owner),
       action ?? null,

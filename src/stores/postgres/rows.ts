@@ -3,10 +3,10 @@ import type { Family, Lineage } from '../../engine/change.ts';
 import type { CommitOfTask, Due, IdempotencyScope, ListQuery, Page } from '../../engine/store.ts';
 import type { Json } from '../../model/json.ts';
 import type { Owner, Task, TaskId } from '../../model/task.ts';
+import { numberBefore } from '../values/cursor.ts';
 import { DamagedRecord, readingTask } from '../values/damaged.ts';
-import { InvalidCursor } from '../values/invalid-cursor.ts';
 import { soundOnly } from '../values/sound.ts';
-import { eventsIn, hasResultApart, taskIn, withLease, withResult } from '../values/texts.ts';
+import { eventsIn, hasResultApart, journalIn, taskIn, withLease, withResult } from '../values/texts.ts';
 import { type Cells, name, named } from './cells.ts';
 import { prepared } from './driver.ts';
 import { Gathering } from './gathering.ts';
@@ -31,7 +31,7 @@ interface LookUp {
 interface JournalRow {
   readonly place: number;
   readonly journals: number;
-  readonly version: number | null;
+  readonly version: number;
   readonly journal: string;
 }
 
@@ -80,9 +80,11 @@ export class Rows {
   }
 
   async list({ owner, limit, cursor }: ListQuery): Promise<Page> {
-    const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
-    if (!Number.isSafeInteger(before)) throw new InvalidCursor();
-    const rows = await this.#connections.query<TaskRow>(this.#sql.list, [name(owner), before, limit + 1]);
+    const rows = await this.#connections.query<TaskRow>(this.#sql.list, [
+      name(owner),
+      numberBefore(cursor),
+      limit + 1,
+    ]);
     const page = soundOnly(rows.slice(0, limit), (row) => this.task(row));
     return rows.length > limit ? { ...page, nextCursor: String(rows[limit - 1]!.seq) } : page;
   }
@@ -99,15 +101,7 @@ export class Rows {
 
   async journal(id: TaskId): Promise<Json[]> {
     const commits = await this.#journals.get(name(id));
-    if (commits.length === 0) return [];
-    if (commits[0]!.version !== 1 || commits.length !== commits[0]!.journals)
-      throw new DamagedRecord(id, 'some of its commits are missing');
-    return readingTask(id, () =>
-      commits.flatMap(
-        ({ version, journal }) =>
-          JSON.parse(this.#cells.read(journal, 'commits.journal', id, version!)) as Json[],
-      ),
-    );
+    return commits.length === 0 ? [] : journalIn(id, commits, commits[0]!.journals, this.#cells);
   }
 
   async commitsOf(id: TaskId, afterVersion: number, limit: number): Promise<CommitOfTask[]> {

@@ -1,5 +1,5 @@
 import type { Audit, AuditEntry, AuditPage } from '../../engine/audit.ts';
-import { InvalidCursor } from '../values/invalid-cursor.ts';
+import { numberAfter } from '../values/cursor.ts';
 import { entryOf, isWanted, type SaidRow, saidOf } from '../values/said.ts';
 import type { Cells, Stored } from './cells.ts';
 import { type Connection, wording } from './driver.ts';
@@ -59,9 +59,8 @@ export function sqliteAudit(db: Connection, commands: GroupCommit, cells: Cells,
     }
   };
   const read = ({ taskId, owner, limit, cursor = '0', ...rest }: Parameters<Audit['read']>[0]): AuditPage => {
-    if (!/^\d{1,15}$/.test(cursor)) throw new InvalidCursor();
     const conditions = ['seq > ?'];
-    const values: (string | number)[] = [Number(cursor)];
+    const values: (string | number)[] = [numberAfter(cursor)];
     for (const [column, value] of [['task', taskId] as const, ['owner', owner] as const]) {
       if (value === undefined) continue;
       conditions.push(`${column} = ?`);

@@ -17,11 +17,19 @@ import {
   type Task,
   type TaskId,
 } from '../../model/task.ts';
+import { numberBefore } from '../values/cursor.ts';
 import { Damaged, DamagedRecord, damageOf, readingTask } from '../values/damaged.ts';
-import { InvalidCursor } from '../values/invalid-cursor.ts';
 import { soundOnly } from '../values/sound.ts';
 import { standingCodeOf } from '../values/standing-codes.ts';
-import { bodyOf, eventsIn, eventsOrNone, eventsText, hasResultApart, withResult } from '../values/texts.ts';
+import {
+  bodyOf,
+  eventsIn,
+  eventsOrNone,
+  eventsText,
+  hasResultApart,
+  journalIn,
+  withResult,
+} from '../values/texts.ts';
 import { ParsedTasks, type TaskRow, toTask } from './body.ts';
 import type { Cells, Stored } from './cells.ts';
 import type { Connection } from './driver.ts';
@@ -121,8 +129,7 @@ export class Rows {
   }
 
   list({ owner, limit, cursor }: ListQuery): Page {
-    const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
-    if (!Number.isSafeInteger(before)) throw new InvalidCursor();
+    const before = numberBefore(cursor);
     const rows = this.#sql.list.all(owner, before, limit + 1) as unknown as TaskRow[];
     confirm(rows.every(({ seq }, i) => seq < (rows[i - 1]?.seq ?? before)));
     const page = soundOnly(rows.slice(0, limit), (row) =>
@@ -146,15 +153,7 @@ export class Rows {
       const commits = this.#sql.journal.all(row.seq) as { task: number; version: number; journal: Stored }[];
       const { journals } = this.#sql.journals.get(row.seq) as { journals: number };
       confirm(commits.every((commit) => commit.task === row.seq));
-      const isInOrder = commits.every(({ version }, i) => version > (commits[i - 1]?.version ?? 0));
-      if (commits.length !== journals || !isInOrder || commits[0]?.version !== 1)
-        throw new DamagedRecord(id, 'some of its commits are missing');
-      return readingTask(id, () =>
-        commits.flatMap(
-          ({ version, journal }) =>
-            JSON.parse(this.#cells.read(journal, 'commits.journal', id, version)) as Json[],
-        ),
-      );
+      return journalIn(id, commits, journals, this.#cells);
     });
   }
 

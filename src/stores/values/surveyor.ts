@@ -15,8 +15,8 @@ import type { Clock } from '../../model/clock.ts';
 import { runtime } from '../../model/runtime.ts';
 import { standings as allStandings, standingOf } from '../../model/standing.ts';
 import type { Task, TaskId } from '../../model/task.ts';
+import { numberBefore } from './cursor.ts';
 import { DamagedRecord, readingTask } from './damaged.ts';
-import { InvalidCursor } from './invalid-cursor.ts';
 import { Overviews } from './overview.ts';
 import { codeOf, isLive, standingAt } from './standing-codes.ts';
 import { clockSlackMs, type Dialect, type Lane, type Range, type Sql, SurveySql } from './survey-sql.ts';
@@ -88,7 +88,7 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
     cursor,
     ...filter
   }: SurveyFilter & { readonly limit: number; readonly cursor?: string }): Promise<SurveyPage> {
-    let reached = numberOf(cursor);
+    let reached = numberBefore(cursor);
     const isOver = this.#budget();
     const known = await this.#withoutSearch(filter);
     if (known) return { tasks: cursor === undefined ? known.map((row) => this.#listed(row)) : [] };
@@ -305,10 +305,4 @@ export function guarded(survey: Survey, reading: <T>(read: () => Promise<T>) => 
 function timeBudget(): () => boolean {
   const started = runtime.monotonic();
   return () => runtime.monotonic() - started > budgetMs;
-}
-
-function numberOf(cursor: string | undefined): number {
-  if (cursor === undefined) return Number.MAX_SAFE_INTEGER;
-  if (!/^\d{1,16}$/.test(cursor) || !Number.isSafeInteger(Number(cursor))) throw new InvalidCursor();
-  return Number(cursor);
 }

@@ -4,6 +4,7 @@
  * stay cheap.
  */
 import type { TaskEvent } from '../../model/event.ts';
+import type { Json } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
 import type { ActiveTask, DoneTask, Task, TaskId } from '../../model/task.ts';
 import type { Cells } from './cells.ts';
@@ -112,4 +113,23 @@ export function eventsOrNone(id: TaskId, read: () => string): readonly TaskEvent
     if (error instanceof DamagedRecord) return [];
     throw error;
   }
+}
+
+// --- Journals ---------------------------------------------------------------------------------------------
+
+/** The whole journal of a task, out of the commits that hold a part of it, of which there must be `count`. */
+export function journalIn<Text>(
+  id: TaskId,
+  commits: readonly { readonly version: number; readonly journal: Text }[],
+  count: number,
+  cells: Cells<Text>,
+): Json[] {
+  const isInOrder = commits.every(({ version }, n) => version > (commits[n - 1]?.version ?? 0));
+  if (commits.length !== count || !isInOrder || commits[0]?.version !== 1)
+    throw new DamagedRecord(id, 'some of its commits are missing');
+  return readingTask(id, () =>
+    commits.flatMap(
+      ({ version, journal }) => JSON.parse(cells.read(journal, 'commits.journal', id, version)) as Json[],
+    ),
+  );
 }
