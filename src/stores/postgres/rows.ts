@@ -4,8 +4,7 @@ import type { CommitOfTask, Due, IdempotencyScope, ListQuery, Page } from '../..
 import type { Json } from '../../model/json.ts';
 import type { Owner, Task, TaskId } from '../../model/task.ts';
 import { numberBefore } from '../values/cursor.ts';
-import { DamagedRecord, readingTask } from '../values/damaged.ts';
-import { soundOnly } from '../values/sound.ts';
+import { DamagedRecord, readingTask, soundOnly } from '../values/damaged.ts';
 import { eventsIn, hasResultApart, journalIn, taskIn, withLease, withResult } from '../values/texts.ts';
 import { type Cells, name, named } from './cells.ts';
 import { prepared } from './driver.ts';

@@ -5,12 +5,17 @@
  * must have its turn, and values must be encrypted with the newest key of the store.
  */
 import type { SaidRow } from '../values/said.ts';
-import { arrayIn, arrayOf, type ColumnType } from './arrays.ts';
 import { insertEntries } from './audit.ts';
 import type { Statement } from './driver.ts';
 import type { Turn } from './lanes.ts';
 import { serverNow } from './ready-tasks.ts';
 import { revisionIn } from './vault.ts';
+
+/**
+ * `names` are escaped one by one. `texts` are what JSON or encryption made, in which control characters never stand as
+ * they are: they are only joined, and an empty one stands for none.
+ */
+type ColumnType = 'integer' | 'bigint' | 'double precision' | 'boolean' | 'xid' | 'names' | 'texts';
 
 type Columns = Readonly<Record<string, ColumnType>>;
 
@@ -169,4 +174,32 @@ export class WriteStatements {
         ${made} as made
       from held where is_so`;
   }
+}
+
+// --- Columns on their way to the server: written out here, because `pg` would ask each value what it is.
+
+type Cell = string | number | boolean | null;
+
+const between = '\u001f';
+
+/** The parameter as an array, in SQL. */
+function arrayIn(type: ColumnType, parameter: string): string {
+  if (type === 'texts') return `string_to_array(${parameter}::text, chr(31), '')`;
+  return `${parameter}::${type === 'names' ? 'text' : type}[]`;
+}
+
+function arrayOf<Row>(type: ColumnType, rows: readonly Row[], value: (row: Row) => Cell): string {
+  if (type === 'texts') return rows.map((row) => value(row) ?? '').join(between);
+  const literal = type === 'names' ? quoted : String;
+  let written = '{';
+  for (const [index, row] of rows.entries()) {
+    const one = value(row);
+    if (index > 0) written += ',';
+    written += one === null ? 'NULL' : literal(one);
+  }
+  return `${written}}`;
+}
+
+function quoted(text: Cell): string {
+  return `"${(text as string).replace(/["\\]/g, '\\$&')}"`;
 }

@@ -18,8 +18,7 @@ import {
   type TaskId,
 } from '../../model/task.ts';
 import { numberBefore } from '../values/cursor.ts';
-import { Damaged, DamagedRecord, damageOf, readingTask } from '../values/damaged.ts';
-import { soundOnly } from '../values/sound.ts';
+import { Damaged, DamagedRecord, damageOf, readingTask, soundOnly } from '../values/damaged.ts';
 import { standingCodeOf } from '../values/standing-codes.ts';
 import {
   bodyOf,
