@@ -13,6 +13,7 @@
 import type { CommitNotice } from '../../engine/store.ts';
 import { runtime, type Timer } from '../../model/runtime.ts';
 import type { TaskId } from '../../model/task.ts';
+import { tell } from '../values/listeners.ts';
 import { eventsOrNone } from '../values/texts.ts';
 import { named } from './cells.ts';
 import { prepared } from './driver.ts';
@@ -139,7 +140,7 @@ export class Feed {
   }
 
   #workCame(): void {
-    for (const listener of [...this.#workListeners]) quietly(listener);
+    for (const listener of [...this.#workListeners]) tell(listener);
   }
 
   /** Whether no version is missing before these. */
@@ -163,7 +164,7 @@ export class Feed {
     if (this.#isDelivered(taskId, version)) return;
     const isRemoved = events.some(({ type }) => type === 'removed');
     this.#versions.set(taskId, isRemoved ? -version : version);
-    for (const listener of [...this.#listeners]) quietly(() => listener(notice));
+    for (const listener of [...this.#listeners]) tell(() => listener(notice));
   }
 
   /** A look that begins after this call; those who ask meanwhile share it. */
@@ -261,17 +262,6 @@ class RecentVersions {
 function positionOf(snapshot: string): Position {
   const [, end = '', open = ''] = snapshot.split(':');
   return { end, open: open === '' ? [] : open.split(',') };
-}
-
-/** A listener's error is its own: it surfaces as uncaught, and neither the commit nor other listeners suffer. */
-function quietly(listener: () => void): void {
-  try {
-    listener();
-  } catch (error) {
-    queueMicrotask(() => {
-      throw error;
-    });
-  }
 }
 
 function statements(schema: string) {

@@ -2,7 +2,7 @@
 import type { Backlog, Claim, Queue, ToolVersion } from '../../engine/queue.ts';
 import type { Clock } from '../../model/clock.ts';
 import type { TaskId } from '../../model/task.ts';
-import { WorkListeners } from '../values/work-listeners.ts';
+import { WorkListeners } from '../values/listeners.ts';
 import { named, name as stored } from './cells.ts';
 import { prepared } from './driver.ts';
 import type { Feed } from './feed.ts';

@@ -3,7 +3,7 @@ import type { Backlog, Claim, FreedHolder, Queue, ToolVersion } from '../../engi
 import type { ClaimQuery } from '../../engine/store.ts';
 import type { Clock } from '../../model/clock.ts';
 import type { TaskId } from '../../model/task.ts';
-import { WorkListeners } from '../values/work-listeners.ts';
+import { WorkListeners } from '../values/listeners.ts';
 import { type Connection, wording } from './driver.ts';
 import type { Feed } from './feed.ts';
 import type { GroupCommit } from './group-commit.ts';

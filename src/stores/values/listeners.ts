@@ -58,3 +58,14 @@ export class WorkListeners {
     this.#cancelTimer();
   }
 }
+
+/** A listener's error is its own: it surfaces as uncaught, and neither the commit nor other listeners suffer. */
+export function tell(listener: () => void): void {
+  try {
+    listener();
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
+}
