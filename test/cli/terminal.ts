@@ -3,7 +3,7 @@ import { execFileSync, type SpawnOptions } from 'node:child_process';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { temporaryFolder as folderOfFile } from '../kit/lifetime.ts';
+import { atEndOfFile, temporaryFolder as folderOfFile } from '../kit/lifetime.ts';
 import { Program } from '../kit/process.ts';
 import { until } from '../kit/until.ts';
 import { Screen } from './screen.ts';
@@ -60,12 +60,13 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** A group of its own: shells must go with what they started. */
+/** A group of its own: shells must go with what they started. It ends with the file, because tests may share it. */
 abstract class InOwnGroup extends Program {
   abstract readonly ended: Promise<unknown>;
 
   constructor(command: readonly string[], cwd: string, env: NodeJS.ProcessEnv, stdio: SpawnOptions['stdio']) {
     super(command, { cwd, env: { ...environment, ...env }, detached: true, stdio });
+    atEndOfFile(() => this.kill());
   }
 
   /** What the pattern finds in a text that changes with what is written. Rejects if the process ends first. */

@@ -1,4 +1,5 @@
 /** `kill -9` of clients and servers in the middle of a plain call, again and again, on one SQLite file. */
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { temporaryFolder, untilEnd } from '../kit/lifetime.ts';
@@ -13,7 +14,17 @@ const steps = 24;
 const token = 'ada-has-a-token-that-nobody-guesses';
 const server = `${import.meta.dirname}/../serving/server.ts`;
 
-/** Loses the client several times while it waits, and gives what the last one got. */
+/** Each test starts ten programs or more, one after the other. */
+const timeout = 300_000;
+
+/** The call that each task answers; null if its connection was lost. */
+const answeringIn = (folder: string) =>
+  queryFile(join(folder, 'tasks.db'), 'select answering from tasks').map(({ answering }) => answering);
+
+/**
+ * Loses the client several times while it waits, and gives what the last one got. The work goes on without a client,
+ * but no further than to the chapter at which the next one is lost, however long programs take to start.
+ */
 async function lost(
   folder: string,
   connect: () => Omit<ClientSettings, 'input'>,
@@ -22,27 +33,35 @@ async function lost(
   const seed = seedOfThisRun();
   console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);
   const random = seededRandom(seed);
-  const file = join(folder, 'chapters');
-  const input = { file, steps, delayMs: 150 };
+  const [file, lastChapter] = [join(folder, 'chapters'), join(folder, 'last-chapter')];
+  const input = { file, steps, delayMs: 150, lastChapter };
   const start = () => {
     const settings: ClientSettings = { ...connect(), input };
     const program = `${import.meta.dirname}/client-process.ts`;
     return untilEnd(new Program(sources(program, JSON.stringify(settings))));
   };
+  let chapter = 0;
+  let before: unknown;
   for (let times = 0; times < 4; times++) {
+    chapter += random.between(1, 4);
+    writeFileSync(lastChapter, String(chapter));
     const client = start();
-    const goal = chaptersIn(file).length + random.between(1, 4);
-    await expect.poll(() => chaptersIn(file).length).toBeGreaterThanOrEqual(goal);
+    const isAnother = (call: unknown) => call !== null && call !== before;
+    await expect
+      .poll(() => answeringIn(folder), { timeout: timeout / 2 })
+      .toEqual([expect.toSatisfy(isAnother)]);
+    [before] = answeringIn(folder);
+    await expect.poll(() => chaptersIn(file).at(-1)).toBe(chapter);
     await lose(client);
   }
+  writeFileSync(lastChapter, 'none');
   return JSON.parse(await start().line());
 }
 
 /** Kills the client. A call that is open is never joined: its server has to notice first. */
 const killClient = (folder: string) => async (client: Program) => {
   await client.kill();
-  const answering = () => queryFile(join(folder, 'tasks.db'), 'select answering from tasks');
-  await expect.poll(answering).toEqual([{ answering: null }]);
+  await expect.poll(() => answeringIn(folder)).toEqual([null]);
 };
 
 function expectNoRepeats(folder: string): void {
@@ -53,7 +72,7 @@ function expectNoRepeats(folder: string): void {
 const settingsOf = (folder: string) =>
   ({ file: join(folder, 'tasks.db'), tokens: { [token]: 'ada' }, handOver: '1h' }) as const;
 
-test('over HTTP, at whichever of two servers its successor calls again', async () => {
+test('over HTTP, at whichever of two servers its successor calls again', { timeout }, async () => {
   const folder = temporaryFolder();
   await using first = await startServer(settingsOf(folder));
   await using second = await startServer(settingsOf(folder));
@@ -63,7 +82,9 @@ test('over HTTP, at whichever of two servers its successor calls again', async (
   expectNoRepeats(folder);
 });
 
-test('over HTTP, when its server dies together with it and the other one is called', async () => {
+test('over HTTP, when its server dies together with it and the other one is called', {
+  timeout,
+}, async () => {
   const folder = temporaryFolder();
   await using first = await startServer(settingsOf(folder));
   await using second = await startServer(settingsOf(folder));
@@ -79,7 +100,7 @@ test('over HTTP, when its server dies together with it and the other one is call
   expectNoRepeats(folder);
 });
 
-test('over stdio, where the server goes with its client', async () => {
+test('over stdio, where the server goes with its client', { timeout }, async () => {
   const folder = temporaryFolder();
   const settings = { tools: 'hand-over', file: join(folder, 'tasks.db'), handOver: '1h', stdio: true };
   const command = sources(server, JSON.stringify(settings));

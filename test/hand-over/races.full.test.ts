@@ -1,4 +1,5 @@
 /** Servers on one store, and a call whose server died: sent many times at once, and in its session. */
+import { writeFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { Peer } from '../dialects/revision-2025-11-25/peer.ts';
 import { textOf } from '../kit/text.ts';
@@ -28,13 +29,15 @@ test.each(Object.entries(stores))(
     const start = () => serve({ ...settings, tools: 'hand-over', handOver: '1h', concurrency: 32 });
     const [first, second, third] = [await start(), await start(), await start()];
     const client = (server: typeof first) => server.client({ tasks: false, capabilities: {}, token });
-    const file = place.work().trace;
-    const input = { file, steps: 3, delayMs: 200 };
-    const reordered = { delayMs: 200, steps: 3, file };
+    const { trace: file, gate: lastChapter } = place.work();
+    const input = { file, steps: 3, delayMs: 50, lastChapter };
+    const reordered = { lastChapter, delayMs: 50, steps: 3, file };
+    writeFileSync(lastChapter, '2');
     client(first).openCall('chapters', input);
     // So the first chapter is recorded.
     await expect.poll(() => chaptersIn(file)).toContain(2);
     await first.kill();
+    writeFileSync(lastChapter, 'none');
 
     const calls = Array.from({ length: 8 }, (_, n) =>
       client(n % 2 === 0 ? second : third).call('chapters', n % 3 === 0 ? reordered : input),

@@ -86,7 +86,7 @@ class Host {
   }
 }
 
-test('nothing is lost, and no finished step is repeated', async () => {
+test('nothing is lost, and no finished step is repeated', { timeout: 300_000 }, async () => {
   const seed = seedOfThisRun();
   console.log(`HOLDFAST_SEED=${seed} repeats the random choices of this run.`);
   const random = seededRandom(seed);

@@ -1,5 +1,5 @@
 /** The tools of the servers under test. Those that wait are let go by `tasks.complete(id, 'go')`. */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { appendFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
@@ -134,7 +134,10 @@ const askingEverything = durableTool('asking_everything', {}, async (_, task) =>
   return JSON.stringify(answers);
 });
 
-/** A line for each step in a file, and a question in the middle if it is to ask. */
+/**
+ * A line for each step in a file, and a question in the middle if it is to ask. The chapter whose number is in the file
+ * `lastChapter` does not end while it is there.
+ */
 const chapters = durableTool(
   'chapters',
   {
@@ -143,15 +146,19 @@ const chapters = durableTool(
       steps: z.number(),
       delayMs: z.number(),
       asks: z.boolean().default(false),
+      lastChapter: z.string().optional(),
     }),
     outputSchema: z.object({ steps: z.number(), signedBy: z.string() }),
   },
-  async ({ file, steps, delayMs, asks }, task) => {
+  async ({ file, steps, delayMs, asks, lastChapter }, task) => {
+    const isLast = (step: number) =>
+      lastChapter !== undefined && readFileSync(lastChapter, 'utf8') === String(step);
     let signedBy = 'nobody';
     for (let step = 1; step <= steps; step++) {
       await task.step(`chapter ${step}`, async ({ signal }) => {
         await appendFile(file, `${step}\n`);
-        await pause(delayMs, undefined, { signal });
+        do await pause(delayMs, undefined, { signal });
+        while (isLast(step));
       });
       task.progress(step, steps, `Wrote chapter ${step}`);
       if (!asks || step !== Math.ceil(steps / 2)) continue;

@@ -8,7 +8,7 @@ import { createTasks, durablePrompt, durableResource } from '../../src/index.ts'
 import { openSqlite } from '../../src/sqlite.ts';
 import { ManualClock } from '../../src/testing.ts';
 import { attached } from '../kit/attached.ts';
-import { serve } from '../kit/serve.ts';
+import { serve, servedOnPipe } from '../kit/serve.ts';
 import { textOf } from '../kit/text.ts';
 import { headersOf, type Message } from '../kit/wire.ts';
 import { callParams, rawMessage } from '../serving/raw-client.ts';
@@ -183,6 +183,19 @@ test('if plain clients are to wait, nothing is handed over', async () => {
   stage.clock.advance(46_000);
   await stage.release(id);
   expect((await reply).result.structuredContent).toEqual({ word: 'tide' });
+});
+
+test.each(['hand-over', 'wait'] as const)('over stdio it is the same: %s', async (plainClients) => {
+  const stage = await Stage.open();
+  const plain = { tasks: false, capabilities: {} };
+  const { client } = servedOnPipe(stage.tasks, attached(stage.tasks, { plainClients }), plain);
+  const waiting = made(stage);
+  const sent = client.call('held_auto', { word: 'tide' });
+  const id = await waiting;
+  stage.clock.advance(46_000);
+  if (plainClients === 'wait') await stage.release(id);
+  const { result } = await client.answerTo(sent);
+  expect(isHandedOver(result)).toBe(plainClients === 'hand-over');
 });
 
 test('a tool with task: "never" is waited for, whoever calls it', async () => {

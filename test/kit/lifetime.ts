@@ -6,13 +6,19 @@ import { afterAll, onTestFinished, TestRunner } from 'vitest';
 import type { Program } from './process.ts';
 
 const ends: ((hasFailed: boolean) => unknown)[] = [];
-afterAll(async () => {
-  for (const act of ends.toReversed()) await act(false);
-});
+// Programs that tests start share helpers with them, but have no end of a file.
+if ('__vitest_worker__' in globalThis)
+  afterAll(async () => {
+    for (const act of ends.toReversed()) await act(false);
+  });
+
+export function atEndOfFile(act: (hasFailed: boolean) => unknown): void {
+  ends.push(act);
+}
 
 /** Runs at the end of the test or, outside of tests and in `beforeAll`, at the end of the file. */
 export function atEnd(act: (hasFailed: boolean) => unknown): void {
-  if (!TestRunner.getCurrentTest()) ends.push(act);
+  if (!TestRunner.getCurrentTest()) atEndOfFile(act);
   else onTestFinished(async ({ task }) => void (await act(task.result?.state === 'fail')));
 }
 

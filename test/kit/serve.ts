@@ -53,11 +53,15 @@ export async function fixtureOnPipe(
 ) {
   const tasks = fixtureTasks({ store: storeFrom('memory:'), ...options });
   await tasks.work({ grace: '100ms' });
+  return { tasks, ...servedOnPipe(tasks, fixtureFactory(tasks), clientOptions) };
+}
+
+export function servedOnPipe(tasks: Tasks, factory: McpServerFactory, clientOptions?: RawClientOptions) {
   const [input, output] = [new PassThrough(), new PassThrough()];
   const transport = new StdioServerTransport(input, output);
-  const server = serveStdio(tasks, fixtureFactory(tasks), { transport, stopOn: [] });
+  const server = serveStdio(tasks, factory, { transport, stopOn: [] });
   atEnd(() => server.stop());
-  return { tasks, server, input, client: new PipeClient(output, input, clientOptions) };
+  return { server, input, client: new PipeClient(output, input, clientOptions) };
 }
 
 export async function originOf(server: Server): Promise<string> {

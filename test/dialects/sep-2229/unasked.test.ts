@@ -5,7 +5,7 @@ import { openSqlite } from 'holdfast/sqlite';
 import { expect, test } from 'vitest';
 import type { ServeFixtureOptions } from '../../kit/serve.ts';
 import { serving } from '../drafts/peer.ts';
-import { type Message, Peer } from '../revision-2025-11-25/peer.ts';
+import { type Message, openEar, Peer } from '../revision-2025-11-25/peer.ts';
 import { quickResult, settings, tools } from './tools.ts';
 
 async function agreed(options: ServeFixtureOptions = {}) {
@@ -206,14 +206,11 @@ test.each(['slow_compute', 'telling_auto'])(
   'a task of %s that came unasked tells its progress under the token of the call',
   async (name) => {
     const { peer, tasks } = await agreed();
-    const stream = peer.standalone();
-    const told = (async () => {
-      for await (const message of stream) if (message.method === 'notifications/progress') return message;
-      return undefined;
-    })();
+    await using ear = await openEar(peer);
     const input = name === 'slow_compute' ? { seconds: 0.5 } : {};
     const { taskId } = taskOf(await peer.call(name, input, { _meta: { progressToken: 'mine' } }));
     if (name === 'telling_auto') await tasks.complete(taskId, 'go');
-    expect((await told)?.params).toMatchObject({ progressToken: 'mine' });
+    const told = await ear.until(({ method }) => method === 'notifications/progress');
+    expect(told.params).toMatchObject({ progressToken: 'mine' });
   },
 );
