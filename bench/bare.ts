@@ -7,6 +7,7 @@ import type { SQLInputValue } from 'node:sqlite';
 import type { TaskWrite } from '../src/engine/change.ts';
 import { type Connection, configure, connect } from '../src/stores/sqlite/driver.ts';
 import { standingCodeOf } from '../src/stores/values/standing-codes.ts';
+import { bodyOf, eventsText } from '../src/stores/values/texts.ts';
 
 /** A write as the values that its statements take. */
 export interface Bound {
@@ -28,7 +29,7 @@ export function bind({ task, at, events, journal }: TaskWrite): Bound {
       live?.deadlineAt ?? null,
       task.phase === 'done' ? task.purgeAt : null,
       standingCodeOf(task),
-      JSON.stringify(task),
+      bodyOf(task).body,
       journal ? 1 : 0,
     ],
     place: [
@@ -41,7 +42,7 @@ export function bind({ task, at, events, journal }: TaskWrite): Bound {
       task.createdAt,
       task.idempotency?.key ?? null,
     ],
-    commit: [null, task.version, at, JSON.stringify(events), journal ? JSON.stringify(journal) : null],
+    commit: [null, task.version, at, eventsText(events), journal ? JSON.stringify(journal) : null],
   };
 }
 

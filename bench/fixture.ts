@@ -4,6 +4,7 @@ import type { StatementSync } from 'node:sqlite';
 import type { Task, TaskId } from '../src/model/task.ts';
 import { openSqlite } from '../src/sqlite.ts';
 import { type Connection, connect } from '../src/stores/sqlite/driver.ts';
+import { taskIn } from '../src/stores/values/texts.ts';
 import { bind, insertCommit, insertTask } from './bare.ts';
 import { type Kind, kindOf, kindsInCycle, lifeOf, ownerOf, placeInCycle } from './workload.ts';
 
@@ -82,7 +83,7 @@ export class StoredTasks {
   }
 
   task(id: TaskId): Task {
-    return JSON.parse((this.#bodyOf.get(id) as { body: string }).body);
+    return taskIn((this.#bodyOf.get(id) as { body: string }).body);
   }
 
   /** Must be told before tasks are made, so that there are never many more of them than are spoken of. */

@@ -67,7 +67,7 @@ export async function recordLife(url: string, tool: DurableTool): Promise<Life> 
         await reader.query(
           `select attname as name, format_type(atttypid, atttypmod) as type from pg_attribute
           where attrelid = $1::regclass and attnum > 0 and not attisdropped
-            and attname not in ('seq', 'id', 'body', 'task', 'removed_id', 'xact')`,
+            and attname not in ('seq', 'id', 'body', 'task', 'xact')`,
           [`${schema}.${table}`],
         )
       ).rows;

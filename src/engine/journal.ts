@@ -3,7 +3,7 @@
  * calls that the handler had made by then, also those still open, and the entries that settled some of them. The
  * order of the entries is the order in which every pass, live or replayed, settles them.
  */
-import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import { isJsonObject, type Json } from '../model/json.ts';
 
 export type CallKind = 'step' | 'ask' | 'start' | 'result' | 'sleep' | 'until' | 'event';
 
@@ -68,7 +68,7 @@ export function readJournal(records: readonly Json[]): Journal {
     knownUpTo: -1,
     batches: 0,
   };
-  for (const batch of batches) append(journal, batch as unknown as Batch);
+  for (const batch of batches) append(journal, batchIn(batch));
   return journal;
 }
 
@@ -92,6 +92,43 @@ export function tooLong(longestJournal: number): string {
   return `The journal of this task would grow beyond ${longestJournal} entries. Give parts of the work to subtasks, or poll with task.until(), which leaves a single entry.`;
 }
 
-export function toRecord(batch: Batch): JsonObject {
-  return batch as unknown as JsonObject;
+/** A batch as it is stored: without names, because there is one for nearly every commit. Attempts are rare. */
+type StoredBatch = readonly [
+  moment: number,
+  settled: number,
+  calls: readonly StoredCall[],
+  entries: readonly StoredEntry[],
+  attempts?: Batch['attempts'],
+];
+/** The kind is left out of a step. */
+type StoredCall = readonly [name: string, at: number, kind?: CallKind, rest?: object];
+type StoredEntry = readonly [call: number, ok: 0 | 1, value?: Json];
+
+export function toRecord({ moment, settled, calls, entries, attempts }: Batch): Json {
+  const stored: StoredBatch = [moment, settled, calls.map(toStoredCall), entries.map(toStoredEntry)];
+  return (attempts.length > 0 ? [...stored, attempts] : stored) as unknown as Json;
+}
+
+export function batchIn(record: Json): Batch {
+  const [moment, settled, calls, entries, attempts = []] = record as unknown as StoredBatch;
+  return {
+    moment,
+    settled,
+    calls: calls.map(([name, at, kind = 'step', rest]) => ({ kind, name, at, ...rest })),
+    entries: entries.map(([call, ok, ...value]) => ({
+      call,
+      ok: ok === 1,
+      ...(value.length > 0 && { value: value[0]! }),
+    })),
+    attempts,
+  };
+}
+
+function toStoredCall({ kind, name, at, ...rest }: RecordedCall): StoredCall {
+  if (Object.keys(rest).length > 0) return [name, at, kind, rest];
+  return kind === 'step' ? [name, at] : [name, at, kind];
+}
+
+function toStoredEntry({ call, ok, value }: Entry): StoredEntry {
+  return value === undefined ? [call, ok ? 1 : 0] : [call, ok ? 1 : 0, value];
 }

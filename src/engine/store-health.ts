@@ -55,8 +55,8 @@ export class StoreHealth {
         ...store,
         // It writes only where it finds a task.
         claim: (query, decide) =>
-          this.#write(database.store.claim(query, decide), ({ claimed }) => claimed.length > 0).then((claims) =>
-            this.#claimed(claims),
+          this.#write(database.store.claim(query, decide), ({ claimed }) => claimed.length > 0).then(
+            (claims) => this.#claimed(claims),
           ),
         list: (query) => store.list(query).then((page) => this.#listed(page)),
       },

@@ -3,7 +3,7 @@
  * Commits are given one after the other, in order, and only what is shown of them is kept, so that a journal of many
  * megabytes needs no more memory than a short one. Pure: everything outside is given.
  */
-import type { Batch, CallKind, Entry, RecordedCall } from '../engine/journal.ts';
+import { type Batch, batchIn, type CallKind, type Entry, type RecordedCall } from '../engine/journal.ts';
 import type { HistoryCommit } from '../engine/survey.ts';
 import type { TaskEvent } from '../model/event.ts';
 import type { InputRecord, InputResponse } from '../model/input.ts';
@@ -75,10 +75,9 @@ export class StoryReader {
     this.#events += version - this.#version - 1;
     this.#version = version;
     for (const record of journal) {
-      if (!isJsonObject(record)) continue;
-      if ('arguments' in record)
+      if (Array.isArray(record)) this.#readBatch(batchIn(record));
+      else if (isJsonObject(record) && 'arguments' in record)
         this.#arguments = shortened(redactValue(record.arguments!, this.#secrecy.own), longestArguments);
-      else this.#readBatch(record as unknown as Batch);
     }
     for (const event of events) {
       this.#readEvent(event, at);

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { withCommands } from '../../src/engine/decorated.ts';
+import { toRecord } from '../../src/engine/journal.ts';
 import type { Database } from '../../src/engine/queue.ts';
 import type { Store } from '../../src/engine/store.ts';
 import { InvalidTool } from '../../src/engine/tool.ts';
@@ -335,14 +336,13 @@ test('a journal that no handler can have written holds its task, and harms no wo
   const { id } = await tasks.create(tool);
   const holder = { name: 'somebody', leaseMs: 0 };
   const { task } = await database.store.update('task', id, (now) => rules.claim(now, holder, clock.now()));
-  const entries = [{ call: 3, ok: true, value: 1 }];
-  const entry = {
+  const entry = toRecord({
     moment: clock.now(),
     settled: 0,
     calls: [{ kind: 'step', name: 'first', at: 0 }],
-    entries,
+    entries: [{ call: 3, ok: true, value: 1 }],
     attempts: [],
-  };
+  });
   await database.store.update('task', id, (now) =>
     rules.record(now, { taskId: id, epoch: task.epoch }, [entry], clock.now()),
   );

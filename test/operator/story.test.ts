@@ -2,6 +2,7 @@
 import { aTask } from 'holdfast/testing';
 import { expect, test } from 'vitest';
 import type { Change } from '../../src/engine/change.ts';
+import { toRecord } from '../../src/engine/journal.ts';
 import type { HistoryCommit } from '../../src/engine/survey.ts';
 import { create } from '../../src/engine/transitions.ts';
 import type { TaskEvent } from '../../src/model/event.ts';
@@ -25,7 +26,7 @@ const claimed = (epoch: number, takenFrom?: string): TaskEvent => ({
 const recorded: TaskEvent = { type: 'recorded', entries: 1 };
 const opening = { arguments: { topic: 'tides' } };
 const batch = (moment: number, settled: number, rest: object): Json =>
-  ({ moment, settled, calls: [], entries: [], attempts: [], ...rest }) as Json;
+  toRecord({ moment, settled, calls: [], entries: [], attempts: [], ...rest });
 
 test('a pass whose claim was taken over has crashed, and ends when it was last known to be alive', () => {
   const { passes } = told([

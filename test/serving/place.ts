@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Task } from '../../src/index.ts';
+import { taskIn } from '../../src/stores/values/texts.ts';
 import { temporaryFolder } from '../kit/lifetime.ts';
 import { queryFile } from '../kit/sqlite.ts';
 import { linesOf } from '../kit/text.ts';
@@ -29,7 +30,7 @@ export class Place {
   /** Every task in the database, published or not, or those of a tool, as another process sees them. */
   tasks(tool?: string): Task[] {
     return queryFile(this.database, 'select body from tasks order by seq')
-      .map(({ body }) => JSON.parse(String(body)) as Task)
+      .map(({ body }) => taskIn(String(body)))
       .filter((task) => tool === undefined || task.tool === tool);
   }
 }

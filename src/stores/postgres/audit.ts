@@ -1,8 +1,8 @@
-import type { Audit, AuditEntry, AuditPage } from '../../engine/audit.ts';
-import { InvalidCursor } from '../values/invalid-cursor.ts';
+import type { Audit, AuditEntry } from '../../engine/audit.ts';
+import { numberAfter } from '../values/cursor.ts';
 import { entryOf, type SaidRow, saidOf } from '../values/said.ts';
 import { type Cells, named, name as stored } from './cells.ts';
-import { prepared, worded } from './driver.ts';
+import { prepared, wording } from './driver.ts';
 import type { Connections } from './pool.ts';
 import type { Vault } from './vault.ts';
 
@@ -66,57 +66,17 @@ export function namedRow<R extends Pick<Row, 'owner' | 'task'>>(row: R): R {
   return { ...row, owner: owner === null ? null : named(owner), task: task === null ? null : named(task) };
 }
 
-export class PostgresAudit implements Audit {
-  readonly #connections: Connections;
-  readonly #vault: Vault;
-  readonly #place: string;
-  readonly #sql: ReturnType<typeof statements>;
-
-  constructor(parts: {
-    readonly connections: Connections;
-    readonly vault: Vault;
-    readonly schema: string;
-    readonly place: string;
-  }) {
-    this.#connections = parts.connections;
-    this.#vault = parts.vault;
-    this.#place = parts.place;
-    this.#sql = statements(parts.schema);
-  }
-
-  async append(entries: readonly AuditEntry[]): Promise<void> {
-    for (let from = 0; from < entries.length; from += batch) {
-      const some = entries.slice(from, from + batch);
-      await this.#vault.transact(async (transaction) => {
-        const rows = some.map((entry) => auditRow(entry, this.#vault));
-        await transaction.query(this.#sql.append, [JSON.stringify(rows)]);
-      });
-    }
-  }
-
-  async read(query: Parameters<Audit['read']>[0]): Promise<AuditPage> {
-    try {
-      return await this.#read(query);
-    } catch (error) {
-      throw worded(error, this.#place);
-    }
-  }
-
-  prune(before: number, limit: number): Promise<number> {
-    return this.#connections.transact(async (transaction) => {
-      const [some] = await transaction.query(this.#sql.anyBefore, [before]);
-      if (!some) return 0;
-      await transaction.query(this.#sql.pruned, [before]);
-      const [row] = await transaction.query<{ n: number }>(this.#sql.prune, [before, limit]);
-      return row!.n;
-    });
-  }
-
-  async #read({ limit, cursor = '0', ...rest }: Parameters<Audit['read']>[0]): Promise<AuditPage> {
-    if (!/^\d{1,15}$/.test(cursor)) throw new InvalidCursor();
-    const { taskId, owner, action, since, until } = rest;
-    const found = await this.#connections.query<Row & { last: number; passed: number }>(this.#sql.read, [
-      Number(cursor),
+export function postgresAudit(parts: {
+  readonly connections: Connections;
+  readonly vault: Vault;
+  readonly schema: string;
+  readonly place: string;
+}): Audit {
+  const { connections, vault, schema, place } = parts;
+  const sql = statements(schema);
+  const read: Audit['read'] = async ({ limit, cursor, taskId, owner, action, since, until }) => {
+    const found = await connections.query<Row & { last: number; passed: number }>(sql.read, [
+      numberAfter(cursor),
       taskId === undefined ? null : stored(taskId),
       owner === undefined ? null : stored(owner),
       action ?? null,
@@ -127,10 +87,30 @@ export class PostgresAudit implements Audit {
     ]);
     const { last, passed } = found[0]!;
     const rows = found.filter(({ seq }) => seq !== null);
-    const entries = rows.slice(0, limit).map((row) => entryOf(namedRow(row), this.#vault));
+    const entries = rows.slice(0, limit).map((row) => entryOf(namedRow(row), vault));
     if (rows.length > limit) return { entries, nextCursor: String(rows[limit - 1]!.seq) };
     return passed === mostPassed ? { entries, nextCursor: String(last) } : { entries };
-  }
+  };
+  return {
+    async append(entries) {
+      for (let from = 0; from < entries.length; from += batch) {
+        const some = entries.slice(from, from + batch);
+        await vault.transact(async (transaction) => {
+          const rows = some.map((entry) => auditRow(entry, vault));
+          await transaction.query(sql.append, [JSON.stringify(rows)]);
+        });
+      }
+    },
+    read: (query) => wording(place, () => read(query)),
+    prune: (before, limit) =>
+      connections.transact(async (transaction) => {
+        const [some] = await transaction.query(sql.anyBefore, [before]);
+        if (!some) return 0;
+        await transaction.query(sql.pruned, [before]);
+        const [row] = await transaction.query<{ n: number }>(sql.prune, [before, limit]);
+        return row!.n;
+      }),
+  };
 }
 
 function statements(schema: string) {

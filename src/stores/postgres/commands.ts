@@ -18,13 +18,18 @@ import type { Clock } from '../../model/clock.ts';
 import { Refusal, TaskNotFound } from '../../model/errors.ts';
 import { runtime } from '../../model/runtime.ts';
 import type { Task, TaskId } from '../../model/task.ts';
-import { type DecidedClaims, decideClaims } from './claims.ts';
 import { isDisconnected, isMoved, worded } from './driver.ts';
 import type { Feed } from './feed.ts';
 import { Lane, type Turn } from './lanes.ts';
 import type { Urgency } from './liveness.ts';
 import type { Connections, Sent, Transaction } from './pool.ts';
-import type { Expected, ReadyTasks, Selected } from './ready-tasks.ts';
+import {
+  type DecidedClaims,
+  decideClaims,
+  type Expected,
+  type ReadyTasks,
+  type Selected,
+} from './ready-tasks.ts';
 import type { RowCache } from './row-cache.ts';
 import { type Closure, familyIn, lineageIn, type Rows, SubtasksMissing } from './rows.ts';
 import type { Vault } from './vault.ts';

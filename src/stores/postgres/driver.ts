@@ -216,6 +216,15 @@ export function isTaken(error: unknown): boolean {
   return codeOf(error) === uniqueViolation;
 }
 
+/** What `act` returns; its errors in words. */
+export async function wording<T>(place: string, act: () => T | Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    throw worded(error, place);
+  }
+}
+
 /** Postgres rarely says where it is, and never what to do. */
 export function worded(error: unknown, place: string): unknown {
   if (error instanceof HoldfastError) return error;

@@ -13,7 +13,8 @@
 import type { CommitNotice } from '../../engine/store.ts';
 import { runtime, type Timer } from '../../model/runtime.ts';
 import type { TaskId } from '../../model/task.ts';
-import { eventsOf } from '../values/sound.ts';
+import { tell } from '../values/listeners.ts';
+import { eventsOrNone } from '../values/texts.ts';
 import { named } from './cells.ts';
 import { prepared } from './driver.ts';
 import type { Liveness, Urgency } from './liveness.ts';
@@ -35,7 +36,8 @@ interface CommitRow {
   readonly root_id: string;
   readonly version: number;
   readonly at: number;
-  readonly events: string;
+  /** Null if the task was removed. */
+  readonly events: string | null;
 }
 
 type FoundRow = CommitRow & { readonly id: string };
@@ -138,7 +140,7 @@ export class Feed {
   }
 
   #workCame(): void {
-    for (const listener of [...this.#workListeners]) quietly(listener);
+    for (const listener of [...this.#workListeners]) tell(listener);
   }
 
   /** Whether no version is missing before these. */
@@ -162,7 +164,7 @@ export class Feed {
     if (this.#isDelivered(taskId, version)) return;
     const isRemoved = events.some(({ type }) => type === 'removed');
     this.#versions.set(taskId, isRemoved ? -version : version);
-    for (const listener of [...this.#listeners]) quietly(() => listener(notice));
+    for (const listener of [...this.#listeners]) tell(() => listener(notice));
   }
 
   /** A look that begins after this call; those who ask meanwhile share it. */
@@ -222,9 +224,10 @@ export class Feed {
   /** A commit that cannot be read is delivered without its events. */
   #noticesIn(rows: readonly FoundRow[]): CommitNotice[] {
     return rows.map(({ id, root_id, version, at, events }) => {
-      const taskId = named(id);
+      const [taskId, rootId] = [named(id), named(root_id)];
+      if (events === null) return { taskId, rootId, version, at, events: [{ type: 'removed' }] };
       const read = () => this.#vault.read(events, 'commits.events', taskId, version);
-      return { taskId, rootId: named(root_id), version, at, events: eventsOf(taskId, read) };
+      return { taskId, rootId, version, at, events: eventsOrNone(taskId, read) };
     });
   }
 
@@ -261,30 +264,19 @@ function positionOf(snapshot: string): Position {
   return { end, open: open === '' ? [] : open.split(',') };
 }
 
-/** A listener's error is its own: it surfaces as uncaught, and neither the commit nor other listeners suffer. */
-function quietly(listener: () => void): void {
-  try {
-    listener();
-  } catch (error) {
-    queueMicrotask(() => {
-      throw error;
-    });
-  }
-}
-
 function statements(schema: string) {
+  const isNew = '(xact >= $1::text::xid8 or xact = any($2::text[]::xid8[]))';
   return prepared({
+    // The commits of a task go with it, so removals are of earlier tasks, maybe of the same id, and come first.
     position: 'select pg_current_snapshot()::text as snapshot',
     since: `
       select now.snapshot, news.* from (select pg_current_snapshot()::text as snapshot) now
       left join (
-        select c.seq, coalesce(t.id, c.removed_id) as id, coalesce(t.root_id, t.id, c.removed_id) as root_id,
-          c.version, c.at, c.events
-        from ${schema}.commits c
-        left join lateral (select id, root_id from ${schema}.tasks where seq = c.task offset 0) t on true
-        where (c.xact >= $1::text::xid8 or c.xact = any($2::text[]::xid8[]))
-          and coalesce(t.id, c.removed_id) is not null
+        select 0 as task, id, id as root_id, version, at, null as events from ${schema}.removals where ${isNew}
+        union all
+        select c.task, t.id, coalesce(t.root_id, t.id), c.version, c.at, c.events from ${schema}.commits c
+        cross join lateral (select id, root_id from ${schema}.tasks where seq = c.task offset 0) t where ${isNew}
       ) news on true
-      order by news.seq`,
+      order by news.task, news.version`,
   });
 }

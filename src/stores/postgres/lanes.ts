@@ -40,20 +40,22 @@ export class EndUnknown extends StoreError {
   }
 }
 
+interface Parts {
+  readonly connections: Connections;
+  readonly schema: string;
+  readonly place: string;
+}
+
 export class Lane {
   readonly name: string;
-  readonly #connections: Connections;
-  readonly #schema: string;
-  readonly #place: string;
+  readonly #parts: Parts;
   #last = 0;
   /** What the row says; undefined if that is not known. */
   #turn: number | undefined;
 
-  constructor(name: string, parts: { connections: Connections; schema: string; place: string }) {
+  constructor(name: string, parts: Parts) {
     this.name = name;
-    this.#connections = parts.connections;
-    this.#schema = parts.schema;
-    this.#place = parts.place;
+    this.#parts = parts;
   }
 
   async next(): Promise<Turn> {
@@ -75,21 +77,21 @@ export class Lane {
     this.#turn = undefined;
     const taken = ++this.#last;
     const found = await this.#takeAway(turn, taken).catch((error) => {
-      throw new EndUnknown(this.#place, error);
+      throw new EndUnknown(this.#parts.place, error);
     });
     // A row that is further back lost turns with a server that was replaced: this one among them, or never had.
     const isSettled = found !== undefined && (found === turn.after || found === taken || found < turn.before);
-    if (!isSettled) throw new EndUnknown(this.#place);
+    if (!isSettled) throw new EndUnknown(this.#parts.place);
     this.#turn = found;
     return found === turn.after;
   }
 
   /** What the row says then. However often it is tried, it comes to the same. */
   async #takeAway({ lane, before }: Turn, taken: number): Promise<number | undefined> {
-    const lanes = `${this.#schema}.lanes`;
+    const lanes = `${this.#parts.schema}.lanes`;
     const update = `update ${lanes} set turn = $1 where name = $2 and turn = $3`;
-    await this.#connections.query(update, [taken, lane, before]);
-    const [row] = await this.#connections.query<{ turn: number }>(
+    await this.#parts.connections.query(update, [taken, lane, before]);
+    const [row] = await this.#parts.connections.query<{ turn: number }>(
       `select turn from ${lanes} where name = $1`,
       [lane],
     );
@@ -98,8 +100,8 @@ export class Lane {
 
   async #takeOver(): Promise<number> {
     const turn = ++this.#last;
-    await this.#connections.query(
-      `insert into ${this.#schema}.lanes (name, turn) values ($1, $2)
+    await this.#parts.connections.query(
+      `insert into ${this.#parts.schema}.lanes (name, turn) values ($1, $2)
       on conflict (name) do update set turn = excluded.turn`,
       [this.name, turn],
     );

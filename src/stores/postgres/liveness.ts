@@ -160,7 +160,7 @@ export class Liveness {
     if (this.listens && !client) return;
     // A process that leaves in order is known to be gone at once, and what it still holds is free.
     await connections
-      .raw(
+      .send(
         `with gone as (delete from ${schema}.processes where name = $1)
         update ${schema}.tasks set deserted = true where holder = $1`,
         [this.name],

@@ -5,7 +5,7 @@ import { newId } from '../../model/id.ts';
 import { pause, runtime } from '../../model/runtime.ts';
 import { type Encryption, readKeys } from '../values/keys.ts';
 import type { RekeyReport } from '../values/rekey.ts';
-import { PostgresAudit } from './audit.ts';
+import { postgresAudit } from './audit.ts';
 import { postgresCalls } from './calls.ts';
 import { Commands, lanes } from './commands.ts';
 import {
@@ -34,7 +34,7 @@ import { checkServer, forgetForeignTransactions, migrate } from './schema.ts';
 import { postgresSecrets } from './secrets.ts';
 import { postgresSessions } from './sessions.ts';
 import { estimatedSize } from './size.ts';
-import { PostgresStore } from './store.ts';
+import { postgresStore } from './store.ts';
 import { postgresSurvey } from './survey.ts';
 import { Vault } from './vault.ts';
 
@@ -175,14 +175,14 @@ async function assemble(parts: {
     }
   };
   const size = () => estimatedSize(connections, schema);
-  const store = new PostgresStore({ rows, commands, feed, queue, size, place, close });
+  const store = postgresStore({ rows, commands, feed, queue, size, place, close });
   return {
     store,
     queue,
     secrets: postgresSecrets(vault, schema),
     sessions: postgresSessions(connections, vault, { schema, place }),
     calls: postgresCalls(connections, cache, schema),
-    audit: new PostgresAudit({ connections, vault, schema, place }),
+    audit: postgresAudit({ connections, vault, schema, place }),
     survey: postgresSurvey({ connections, vault, schema, clock, place }),
     onDisconnected(listener) {
       const lost = () =>

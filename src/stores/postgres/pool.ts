@@ -85,13 +85,8 @@ export class Connections {
     return this.#persist(async () => (await this.#pool.query(this.#queryOf(statement, values))).rows as R[]);
   }
 
-  /** A statement that is sent once, whatever becomes of it, and answered as `pg` does. */
-  raw(text: string, values?: unknown[]): Promise<{ rows: Row[] }> {
-    return this.#counted(() => this.#pool.query(text, values));
-  }
-
   /** A statement that is a transaction by itself, sent once; its error is as `pg` has it. */
-  async send<R = Row>(statement: Statement, values: readonly unknown[]): Promise<R[]> {
+  async send<R = Row>(statement: Statement | string, values: readonly unknown[]): Promise<R[]> {
     try {
       const sent = await this.#counted(() => this.#pool.query(this.#queryOf(statement, values)));
       return sent.rows as R[];

@@ -2,6 +2,7 @@
 import type { Backlog, Claim, Queue, ToolVersion } from '../../engine/queue.ts';
 import type { Clock } from '../../model/clock.ts';
 import type { TaskId } from '../../model/task.ts';
+import { WorkListeners } from '../values/listeners.ts';
 import { named, name as stored } from './cells.ts';
 import { prepared } from './driver.ts';
 import type { Feed } from './feed.ts';
@@ -29,9 +30,7 @@ export class PostgresQueue implements Queue {
   readonly usualLeaseMs = 10_000;
   readonly #parts: Parts;
   readonly #sql: ReturnType<typeof statements>;
-  readonly #listeners = new Set<() => void>();
-  #stopListening: (() => void)[] = [];
-  #cancelTimer: (() => void) | undefined;
+  readonly #listeners: WorkListeners;
   /** When held tasks were last looked at, and when the first of their leases ends: monotonic. */
   #heldAt = Number.NEGATIVE_INFINITY;
   #leaseAt = Number.POSITIVE_INFINITY;
@@ -39,7 +38,15 @@ export class PostgresQueue implements Queue {
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#sql = statements(parts.schema);
-    parts.liveness.onMissed(() => this.#lookAtHeld());
+    const tell = () => this.#listeners.tell();
+    this.#listeners = new WorkListeners(parts.clock, () => [
+      parts.feed.onWork(tell),
+      this.#listeners.every(netMs, tell),
+    ]);
+    parts.liveness.onMissed(() => {
+      this.#heldAt = Number.NEGATIVE_INFINITY;
+      tell();
+    });
   }
 
   get name(): string {
@@ -54,7 +61,7 @@ export class PostgresQueue implements Queue {
   looksAtHeld(): boolean {
     const now = this.#parts.clock.monotonic();
     const isTime = now >= this.#heldAt + netMs || now >= this.#leaseAt;
-    if (this.#listeners.size > 0 && !isTime) return false;
+    if (!this.#listeners.areNone && !isTime) return false;
     this.#heldAt = now;
     return true;
   }
@@ -62,16 +69,11 @@ export class PostgresQueue implements Queue {
   /** Calls back when the next timer comes due, or the next lease expires. */
   expect({ timerAt, leaseMs }: Expected): void {
     const { clock } = this.#parts;
-    if (this.#listeners.size === 0) return;
+    if (this.#listeners.areNone) return;
     if (leaseMs !== undefined) this.#leaseAt = clock.monotonic() + leaseMs;
-    this.#cancelTimer?.();
     const now = clock.now();
-    const next = Math.min(
-      timerAt > now ? timerAt : Number.POSITIVE_INFINITY,
-      now + this.#leaseAt - clock.monotonic(),
-    );
-    this.#cancelTimer =
-      next === Number.POSITIVE_INFINITY ? undefined : clock.schedule(next, () => this.#tell());
+    const timer = timerAt > now ? timerAt : Number.POSITIVE_INFINITY;
+    this.#listeners.tellAt(Math.min(timer, now + this.#leaseAt - clock.monotonic()));
   }
 
   async orphans(tools: readonly ToolVersion[], readySince: number, limit: number): Promise<TaskId[]> {
@@ -116,42 +118,11 @@ export class PostgresQueue implements Queue {
   }
 
   onWork(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    if (this.#listeners.size === 1)
-      this.#stopListening = [this.#parts.feed.onWork(() => this.#tell()), this.#everySoOften()];
-    return () => {
-      this.#listeners.delete(listener);
-      if (this.#listeners.size === 0) this.close();
-    };
+    return this.#listeners.add(listener);
   }
 
   close(): void {
-    this.#listeners.clear();
-    for (const stop of this.#stopListening.splice(0)) stop();
-    this.#cancelTimer?.();
-    this.#cancelTimer = undefined;
-  }
-
-  #lookAtHeld(): void {
-    this.#heldAt = Number.NEGATIVE_INFINITY;
-    this.#tell();
-  }
-
-  #everySoOften(): () => void {
-    const { clock } = this.#parts;
-    let cancel: () => void;
-    const arm = () => {
-      cancel = clock.schedule(clock.now() + netMs, () => {
-        arm();
-        this.#tell();
-      });
-    };
-    arm();
-    return () => cancel();
-  }
-
-  #tell(): void {
-    for (const listener of [...this.#listeners]) listener();
+    this.#listeners.close();
   }
 }
 

@@ -1,15 +1,21 @@
 /**
- * Which tasks can be claimed: selected from their own rows and locked (`for update skip locked`), so that two workers
- * never decide on the same task. Owners take turns: the index of ready tasks is walked owner by owner, from the owner
- * after the one that was served last, and each gives an equal share. Tasks whose timer came due join the ready ones
- * first. Leases are judged by the clock of the server.
+ * Claims. Tasks that can be claimed are selected from their own rows and locked (`for update skip locked`), so that two
+ * workers never decide on the same task; then the rule decides on each. Owners take turns: the index of ready tasks is
+ * walked owner by owner, from the owner after the one that was served last, and each gives an equal share. Tasks whose
+ * timer came due join the ready ones first. Leases are judged by the clock of the server.
  */
 import type { FreedHolder, ToolVersion } from '../../engine/queue.ts';
-import type { ClaimQuery } from '../../engine/store.ts';
-import { named, name as stored } from './cells.ts';
-import { prepared } from './driver.ts';
+import type { ClaimedChange, ClaimQuery, ClaimRule, Claims, CommitNotice } from '../../engine/store.ts';
+import type { Clock } from '../../model/clock.ts';
+import { Refusal } from '../../model/errors.ts';
+import type { Json } from '../../model/json.ts';
+import type { Task, TaskId } from '../../model/task.ts';
+import { eventsIn } from '../values/texts.ts';
+import { type Cells, named, name as stored } from './cells.ts';
+import { prepared, worded } from './driver.ts';
 import type { Sent, Transaction } from './pool.ts';
-import type { TaskRow } from './rows.ts';
+import type { Rows, TaskRow } from './rows.ts';
+import { Writes } from './writes.ts';
 
 /** The moment in milliseconds, by the server's clock. */
 export const serverNow = '(extract(epoch from clock_timestamp()) * 1000)::double precision';
@@ -125,6 +131,62 @@ export class ReadyTasks {
     const name = named(holder);
     const isDead = deserted || this.#dead().includes(name);
     return isDead ? { name } : { name, leaseUntil: leaseUntil! };
+  }
+}
+
+export interface DecidedClaims extends Claims {
+  readonly writes: Writes;
+  /** The creation of tasks that never ran: others may not have heard of it. */
+  readonly firstCommits: readonly CommitNotice[];
+}
+
+interface ClaimParts {
+  readonly rows: Rows;
+  readonly ready: ReadyTasks;
+  readonly vault: Cells;
+  readonly clock: Clock;
+  readonly place: string;
+}
+
+/** A row that cannot be read affects no other. */
+export function decideClaims(
+  selected: readonly ReadyRow[],
+  decide: ClaimRule,
+  parts: ClaimParts,
+): DecidedClaims {
+  const { rows, ready, vault, clock, place } = parts;
+  const writes = new Writes(vault);
+  const claimed: ClaimedChange[] = [];
+  const failed: { taskId: TaskId; error: unknown }[] = [];
+  const firstCommits: CommitNotice[] = [];
+  for (const row of selected) {
+    try {
+      const found = rows.cached(row);
+      const verdict = decide(found.task, ready.freedHolder(row));
+      if (verdict instanceof Refusal) continue;
+      writes.add([found]);
+      writes.apply(verdict, clock.now());
+      const first = firstCommit(row, found.task, vault);
+      if (first) firstCommits.push(first.notice);
+      claimed.push({ change: verdict, ...(first?.journal && { journal: first.journal }) });
+    } catch (error) {
+      failed.push({ taskId: named(row.id), error: worded(error, place) });
+    }
+  }
+  return { writes, claimed, failed, firstCommits };
+}
+
+/** What was read of a task that never ran: its creation, for those who listen, and its journal, for the pass. */
+function firstCommit(row: ReadyRow, { id, rootId, version }: Task, cells: Cells) {
+  if (row.at === null || version > 1) return undefined;
+  try {
+    const events = eventsIn(cells.read(row.events, 'commits.events', id, 1));
+    const journal: Json[] | null =
+      row.journal && JSON.parse(cells.read(row.journal, 'commits.journal', id, 1));
+    const notice: CommitNotice = { taskId: id, rootId, version: 1, at: row.at, events };
+    return { notice, journal };
+  } catch {
+    return undefined; // Damaged: it is read again by those who need it, and reported then.
   }
 }
 

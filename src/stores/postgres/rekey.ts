@@ -21,16 +21,14 @@ const scannedRows = 1_000;
 const headerLength = 2 + 4 * Math.ceil(headerBytes / 3);
 
 /** What a row is found by, and the columns that its values are bound to. */
-const sources: Readonly<Record<Table, { readonly seq: string; readonly bound: string }>> = {
-  tasks: { seq: 'seq', bound: 'id, idempotency_key as key' },
-  commits: {
-    seq: 'seq',
-    bound: 'coalesce((select id from SCHEMA.tasks t where t.seq = r.task), removed_id) as id, version',
-  },
-  results: { seq: 'task', bound: '(select id from SCHEMA.tasks t where t.seq = r.task) as id' },
-  sessions: { seq: 'seq', bound: 'id' },
-  secrets: { seq: 'seq', bound: 'name as id' },
-  audit: { seq: 'seq', bound: 'at, action, owner, task' },
+const idOfTask = '(select id from SCHEMA.tasks t where t.seq = r.task) as id';
+const sources: Readonly<Record<Table, { readonly keys: readonly string[]; readonly bound: string }>> = {
+  tasks: { keys: ['seq'], bound: 'id, idempotency_key as key' },
+  commits: { keys: ['task', 'version'], bound: idOfTask },
+  results: { keys: ['task'], bound: idOfTask },
+  sessions: { keys: ['seq'], bound: 'id' },
+  secrets: { keys: ['seq'], bound: 'name as id' },
+  audit: { keys: ['seq'], bound: 'at, action, owner, task' },
 };
 
 export async function rekeyPostgres(parts: {
@@ -41,25 +39,32 @@ export async function rekeyPostgres(parts: {
 }): Promise<RekeyReport> {
   const { connections, vault, schema, place } = parts;
   const select = (table: Table, limit: number, value: (column: string) => string) => {
-    const { seq, bound } = sources[table];
+    const { keys, bound } = sources[table];
     return `
-      select ${seq} as seq, ${bound.replaceAll('SCHEMA', schema)}, ${valueColumns[table].map(value)}
-      from ${schema}.${table} r where ${seq} > $1 order by ${seq} limit ${limit}`;
+      select ${keys}, ${bound.replaceAll('SCHEMA', schema)}, ${valueColumns[table].map(value)}
+      from ${schema}.${table} r where (${keys}) > (${keys.map((_, index) => `$${index + 1}::bigint`)})
+      order by ${keys} limit ${limit}`;
   };
-  const rewrite = (table: Table, after: number) =>
+  const from = (table: Table, after: Row | undefined) => sources[table].keys.map((key) => after?.[key] ?? 0);
+  const rewrite = (table: Table, after: Row | undefined) =>
     vault.transact(async (transaction) => {
       const sql = `${select(table, batchRows(table), (column) => column)} for update of r`;
-      const rows = await transaction.query<Row>(sql, [after]);
+      const rows = await transaction.query<Row>(sql, from(table, after));
       const changed = reencrypted(table, rows.map(bound), vault);
       if (changed.length === 0) return { rows, changed };
-      const names = Object.keys(changed[0]!).filter((name) => name !== 'seq');
+      const { keys } = sources[table];
+      const names = Object.keys(changed[0]!.values);
       const columns = names.map((name) => `${name === 'key' ? 'idempotency_key' : name} = v.${name}`);
       const type = table === 'secrets' ? 'bytea' : 'text';
-      const arrays = names.map((_, index) => `$${index + 2}::${type}[]`);
+      const arrays = [...keys.map(() => 'bigint'), ...names.map(() => type)];
       await transaction.query(
         `update ${schema}.${table} r set ${columns}
-        from unnest($1::bigint[], ${arrays}) as v (seq, ${names}) where r.${sources[table].seq} = v.seq`,
-        [changed.map(({ seq }) => seq), ...names.map((name) => changed.map((values) => values[name]))],
+        from unnest(${arrays.map((type, index) => `$${index + 1}::${type}[]`)}) as v (${[...keys, ...names]})
+        where ${keys.map((key) => `r.${key} = v.${key}`).join(' and ')}`,
+        [
+          ...keys.map((key) => changed.map(({ row }) => row[key])),
+          ...names.map((name) => changed.map(({ values }) => values[name])),
+        ],
       );
       return { rows, changed };
     });
@@ -70,7 +75,7 @@ export async function rekeyPostgres(parts: {
       scan: (table, after) => {
         const start = (column: string) =>
           table === 'secrets' ? column : `left(${column}, ${headerLength}) as ${column}`;
-        return connections.query<Row>(select(table, scannedRows, start), [after]);
+        return connections.query<Row>(select(table, scannedRows, start), from(table, after));
       },
       change: (decide) => vault.change(decide),
     });

@@ -2,12 +2,10 @@
 import type { Family, Lineage } from '../../engine/change.ts';
 import type { CommitOfTask, Due, IdempotencyScope, ListQuery, Page } from '../../engine/store.ts';
 import type { Json } from '../../model/json.ts';
-import type { Outcome } from '../../model/outcome.ts';
-import type { DoneTask, Owner, Task, TaskId } from '../../model/task.ts';
-import { hasResultApart, type ResultApart, withLease } from '../values/body.ts';
-import { DamagedRecord, readingTask } from '../values/damaged.ts';
-import { InvalidCursor } from '../values/invalid-cursor.ts';
-import { soundOnly } from '../values/sound.ts';
+import type { Owner, Task, TaskId } from '../../model/task.ts';
+import { numberBefore } from '../values/cursor.ts';
+import { DamagedRecord, readingTask, soundOnly } from '../values/damaged.ts';
+import { eventsIn, hasResultApart, journalIn, taskIn, withLease, withResult } from '../values/texts.ts';
 import { type Cells, name, named } from './cells.ts';
 import { prepared } from './driver.ts';
 import { Gathering } from './gathering.ts';
@@ -32,7 +30,7 @@ interface LookUp {
 interface JournalRow {
   readonly place: number;
   readonly journals: number;
-  readonly version: number | null;
+  readonly version: number;
   readonly journal: string;
 }
 
@@ -58,7 +56,7 @@ export class Rows {
     const task = this.task(row);
     if (!hasResultApart(task)) return task;
     const [result] = await this.#connections.query<{ value: string }>(this.#sql.resultApart, [row.seq]);
-    if (result) return this.#withResult(task, result.value);
+    if (result) return withResult(task, result.value, this.#cells);
     // Between two statements a task may be purged.
     if (!(await this.#gets.get({ id: name(id), owner: null }))) return undefined;
     throw new DamagedRecord(id, 'its result is missing');
@@ -81,9 +79,11 @@ export class Rows {
   }
 
   async list({ owner, limit, cursor }: ListQuery): Promise<Page> {
-    const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
-    if (!Number.isSafeInteger(before)) throw new InvalidCursor();
-    const rows = await this.#connections.query<TaskRow>(this.#sql.list, [name(owner), before, limit + 1]);
+    const rows = await this.#connections.query<TaskRow>(this.#sql.list, [
+      name(owner),
+      numberBefore(cursor),
+      limit + 1,
+    ]);
     const page = soundOnly(rows.slice(0, limit), (row) => this.task(row));
     return rows.length > limit ? { ...page, nextCursor: String(rows[limit - 1]!.seq) } : page;
   }
@@ -100,15 +100,7 @@ export class Rows {
 
   async journal(id: TaskId): Promise<Json[]> {
     const commits = await this.#journals.get(name(id));
-    if (commits.length === 0) return [];
-    if (commits[0]!.version !== 1 || commits.length !== commits[0]!.journals)
-      throw new DamagedRecord(id, 'some of its commits are missing');
-    return readingTask(id, () =>
-      commits.flatMap(
-        ({ version, journal }) =>
-          JSON.parse(this.#cells.read(journal, 'commits.journal', id, version!)) as Json[],
-      ),
-    );
+    return commits.length === 0 ? [] : journalIn(id, commits, commits[0]!.journals, this.#cells);
   }
 
   async commitsOf(id: TaskId, afterVersion: number, limit: number): Promise<CommitOfTask[]> {
@@ -120,7 +112,7 @@ export class Rows {
     return readingTask(id, () =>
       rows.map(({ version, events }) => ({
         version,
-        events: JSON.parse(this.#cells.read(events, 'commits.events', id, version)),
+        events: eventsIn(this.#cells.read(events, 'commits.events', id, version)),
       })),
     );
   }
@@ -167,11 +159,8 @@ export class Rows {
 
   task(row: Pick<TaskRow, 'id' | 'body' | 'lease_until'>): Task {
     const id = named(row.id);
-    const task = readingTask(
-      id,
-      () => JSON.parse(this.#cells.read(row.body, 'tasks.body', id)) as Task | null,
-    );
-    if (task?.id !== id) throw new DamagedRecord(id, 'what stands there is not this task');
+    const task = readingTask(id, () => taskIn(this.#cells.read(row.body, 'tasks.body', id)));
+    if (task.id !== id) throw new DamagedRecord(id, 'what stands there is not this task');
     return withLease(task, row.lease_until);
   }
 
@@ -189,12 +178,6 @@ export class Rows {
     ]);
     const found = new Map(rows.map((row) => [row.place - 1, row]));
     return some.map((_, place) => found.get(place));
-  }
-
-  #withResult(task: DoneTask, stored: string): Task {
-    const { apart: _, ...outcome } = task.outcome as ResultApart;
-    const value = readingTask(task.id, () => JSON.parse(this.#cells.read(stored, 'results.value', task.id)));
-    return { ...task, outcome: { ...outcome, value } as Outcome };
   }
 }
 

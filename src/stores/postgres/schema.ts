@@ -4,9 +4,10 @@
  *
  * `tasks.body` is the whole task; the other columns repeat what SQL must find or compare. `lease_until`, `answering`,
  * `deserted` (the holder was found dead though its lease still runs) and `alone`, which at most one row has, live in
- * their columns alone. `commits` has one row for each commit of each task: what happened and what its journal gained.
- * `commits.xact` is the transaction that wrote it: numbers of rows say nothing about the order of commits, and with a
- * snapshot it says exactly what is new. Rows of tasks change with every commit: pages keep room for the next versions,
+ * their columns alone. `commits` has one row for each commit of each task: what happened and what its journal gained; it
+ * has at most eight columns, because a ninth would make every row eight bytes longer. `removals` has the last commit of
+ * each task that was removed, for an hour. `xact` is the transaction that wrote the row: with a snapshot it says exactly
+ * what is new. Rows of tasks change with every commit: pages keep room for the next versions,
  * and dead ones are vacuumed often. A commit of a live root touches only one of the indexes for operators' queries,
  * `tasks_live`, which quotas need too; the others get their entry when a root ends. Moments are double precision: a
  * number as JavaScript has it comes back the same.
@@ -15,10 +16,41 @@ import { StoreNotOpened, StoreTooNew } from '../../engine/store-errors.ts';
 import { auditTables } from './audit.ts';
 import { requestIndex } from './calls.ts';
 import { unhurried } from './driver.ts';
-import { historyFunctions } from './history.ts';
 import { laneTables } from './lanes.ts';
 import type { Connections, Transaction } from './pool.ts';
 import { encryptionTable } from './vault.ts';
+
+/**
+ * `tasks.journals` counts the commits that hold a part of the journal. A commit with `idle` ends a pass that did nothing;
+ * after a while it is left out with the claim before it, and the commit after them has in `left_out` how many versions are
+ * missing before it. One process at a time leaves passes out, so that none counts into a row that another takes away.
+ */
+const historyFunctions = `
+  create function leave_out(before double precision, most integer) returns integer language plpgsql as $$
+  declare
+    pass record;
+    gone integer;
+    passes integer := 0;
+  begin
+    if not pg_try_advisory_xact_lock(hashtextextended('holdfast leave out SCHEMA', 0)) then return 0; end if;
+    for pass in select task, version from SCHEMA.commits where idle and at < before order by at limit most loop
+      passes := passes + 1;
+      select sum(1 + coalesce(c.left_out, 0)) into gone
+        from SCHEMA.commits c where c.task = pass.task and c.version between pass.version - 1 and pass.version;
+      update SCHEMA.commits c set left_out = coalesce(c.left_out, 0) + gone
+        where c.task = pass.task and c.version = (
+          select min(n.version) from SCHEMA.commits n where n.task = pass.task and n.version > pass.version);
+      -- The last commit of a task stays: nothing comes after it that could say that it is missing.
+      if not found then
+        update SCHEMA.commits c set idle = null where c.task = pass.task and c.version = pass.version;
+      else
+        delete from SCHEMA.commits c
+          where c.task = pass.task and c.version between pass.version - 1 and pass.version;
+      end if;
+    end loop;
+    return passes;
+  end $$;
+`;
 
 const migrations: readonly string[] = [
   `
@@ -51,7 +83,7 @@ const migrations: readonly string[] = [
     join_key text collate "C",
     answering text collate "C",
     body text not null
-  ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
+  ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05);
   create index tasks_by_owner on tasks (owner, seq) where parent_id is null;
   create index tasks_by_parent on tasks (parent_id, ordinal) where parent_id is not null;
   create index tasks_in_turn on tasks (tool, tool_version, owner, wake_at, seq) where ready and holder is null;
@@ -74,21 +106,27 @@ const migrations: readonly string[] = [
     where idempotency_key is not null;
 
   create table commits (
-    seq bigint generated always as identity primary key,
-    task bigint,
-    removed_id text collate "C",
-    version integer not null,
-    left_out integer not null default 0,
+    task bigint not null,
     at double precision not null,
     xact xid8 not null default pg_current_xact_id(),
+    version integer not null,
+    left_out integer,
     idle boolean,
     events text not null,
-    journal text
+    journal text,
+    primary key (task, version)
   );
-  create index commits_by_task on commits (task, version) where task is not null;
-  create index commits_of_removals on commits (at) where task is null;
   create index commits_idle on commits (at) where idle;
   create index commits_by_xact on commits (xact);
+
+  create table removals (
+    id text not null collate "C",
+    at double precision not null,
+    xact xid8 not null default pg_current_xact_id(),
+    version integer not null
+  );
+  create index removals_by_at on removals (at);
+  create index removals_by_xact on removals (xact);
 
   create table results (
     task bigint primary key,
@@ -205,7 +243,8 @@ async function versionOf(connections: Connections, schema: string): Promise<numb
 
 /** Restored into another cluster, commits bear numbers of transactions that are still to come there. */
 export async function forgetForeignTransactions(connections: Connections, schema: string): Promise<void> {
-  await connections.query(
-    `update ${schema}.commits set xact = '3'::xid8 where xact > pg_snapshot_xmax(pg_current_snapshot())`,
-  );
+  for (const table of ['commits', 'removals'])
+    await connections.query(
+      `update ${schema}.${table} set xact = '3'::xid8 where xact > pg_snapshot_xmax(pg_current_snapshot())`,
+    );
 }

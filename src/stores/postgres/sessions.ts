@@ -1,6 +1,6 @@
 import type { Sessions } from '../../engine/sessions.ts';
 import { named, name as stored } from './cells.ts';
-import { prepared, worded } from './driver.ts';
+import { prepared, wording } from './driver.ts';
 import type { Connections } from './pool.ts';
 import type { Vault } from './vault.ts';
 
@@ -27,8 +27,8 @@ export function postgresSessions(
         await transaction.query(sql.saveSession, [stored(id), stored(owner), text, seenAt]);
       });
     },
-    async get(id) {
-      try {
+    get: (id) =>
+      wording(place, async () => {
         const [row] = await connections.query<{ owner: string; opening: string; seen_at: number }>(
           sql.getSession,
           [stored(id)],
@@ -36,10 +36,7 @@ export function postgresSessions(
         if (!row) return undefined;
         const opening = JSON.parse(vault.read(row.opening, column, id));
         return { id, owner: named(row.owner), opening, seenAt: row.seen_at };
-      } catch (error) {
-        throw worded(error, place);
-      }
-    },
+      }),
     async delete(id) {
       await connections.query(sql.deleteSession, [stored(id)]);
     },

@@ -7,7 +7,7 @@ import type { Connections } from './pool.ts';
 /** The columns of each table that may be large, and what a row takes besides: its other columns and index entries. */
 const tables = {
   tasks: { columns: ['body'], otherBytes: 500 },
-  commits: { columns: ['events', 'journal'], otherBytes: 130 },
+  commits: { columns: ['events', 'journal'], otherBytes: 100 },
   results: { columns: ['value'], otherBytes: 60 },
   audit: { columns: ['said'], otherBytes: 250 },
 } as const;

@@ -2,9 +2,9 @@
 import type { Survey } from '../../engine/survey.ts';
 import type { Clock } from '../../model/clock.ts';
 import type { Sql } from '../values/survey-sql.ts';
-import { Surveyor, type SurveySource } from '../values/surveyor.ts';
+import { guarded, Surveyor, type SurveySource } from '../values/surveyor.ts';
 import { named, name as stored } from './cells.ts';
-import { worded } from './driver.ts';
+import { wording } from './driver.ts';
 import type { Connections } from './pool.ts';
 import type { Vault } from './vault.ts';
 
@@ -34,18 +34,5 @@ export function postgresSurvey(parts: {
     read: (text, column, id, version) => vault.read(text, column, id, version),
     all,
   };
-  const surveyor = new Surveyor(source, { clock });
-  const reading = async <T>(read: () => Promise<T>): Promise<T> => {
-    try {
-      return await read();
-    } catch (error) {
-      throw worded(error, place);
-    }
-  };
-  return {
-    list: (query) => reading(() => surveyor.list(query)),
-    count: (filter, upTo) => reading(() => surveyor.count(filter, upTo)),
-    overview: (query) => reading(() => surveyor.overview(query)),
-    history: (id, query) => reading(() => surveyor.history(id, query)),
-  };
+  return guarded(new Surveyor(source, { clock }), (read) => wording(place, read));
 }

@@ -9,7 +9,8 @@
 import { runtime } from '../../model/runtime.ts';
 import { type EncryptionRecord, introduced, readRecord } from '../values/encryption.ts';
 import { type Keys, keyBytes } from '../values/keys.ts';
-import { lookupSecret, SealedCells, secretColumn } from '../values/sealed-cells.ts';
+import { lookupSecret, SealedCells } from '../values/sealed-cells.ts';
+import { secretColumn } from '../values/secrets.ts';
 import { marked, name } from './cells.ts';
 import type { Connections, Sent, Transaction } from './pool.ts';
 

@@ -5,12 +5,17 @@
  * must have its turn, and values must be encrypted with the newest key of the store.
  */
 import type { SaidRow } from '../values/said.ts';
-import { arrayIn, arrayOf, type ColumnType } from './arrays.ts';
 import { insertEntries } from './audit.ts';
 import type { Statement } from './driver.ts';
 import type { Turn } from './lanes.ts';
 import { serverNow } from './ready-tasks.ts';
 import { revisionIn } from './vault.ts';
+
+/**
+ * `names` are escaped one by one. `texts` are what JSON or encryption made, in which control characters never stand as
+ * they are: they are only joined, and an empty one stands for none.
+ */
+type ColumnType = 'integer' | 'bigint' | 'double precision' | 'boolean' | 'xid' | 'names' | 'texts';
 
 type Columns = Readonly<Record<string, ColumnType>>;
 
@@ -53,13 +58,13 @@ const lists = {
   commits: {
     task: 'bigint',
     nth: 'integer',
-    removed_id: 'names',
     version: 'integer',
     at: 'double precision',
     events: 'texts',
     journal: 'texts',
     idle: 'boolean',
   },
+  removals: { id: 'names', version: 'integer', at: 'double precision' },
   results: { seq: 'bigint', nth: 'integer', value: 'texts' },
 } as const satisfies Record<string, Columns>;
 
@@ -150,9 +155,10 @@ export class WriteStatements {
         insert into ${schema}.results (task, value) select ${one('seq')}, v.value from ${rows.get('results')}
         on conflict (task) do update set value = excluded.value`,
       commits: `
-        insert into ${schema}.commits (task, removed_id, version, at, events, journal, idle)
-        select ${one('task')}, v.removed_id, v.version, v.at, v.events, v.journal, v.idle
-        from ${rows.get('commits')} order by v.place returning xact`,
+        insert into ${schema}.commits (task, version, at, events, journal, idle)
+        select ${one('task')}, v.version, v.at, v.events, v.journal, v.idle from ${rows.get('commits')} returning xact`,
+      removals: `
+        insert into ${schema}.removals (id, version, at) select v.id, v.version, v.at from ${rows.get('removals')}`,
     };
     const ctes = [...used].map((list) => `${list} as (${parts[list]})`);
     if (isSaid) ctes.push(`said as (${insertEntries(schema, '$6::text::json')})`);
@@ -168,4 +174,32 @@ export class WriteStatements {
         ${made} as made
       from held where is_so`;
   }
+}
+
+// --- Columns on their way to the server: written out here, because `pg` would ask each value what it is.
+
+type Cell = string | number | boolean | null;
+
+const between = '\u001f';
+
+/** The parameter as an array, in SQL. */
+function arrayIn(type: ColumnType, parameter: string): string {
+  if (type === 'texts') return `string_to_array(${parameter}::text, chr(31), '')`;
+  return `${parameter}::${type === 'names' ? 'text' : type}[]`;
+}
+
+function arrayOf<Row>(type: ColumnType, rows: readonly Row[], value: (row: Row) => Cell): string {
+  if (type === 'texts') return rows.map((row) => value(row) ?? '').join(between);
+  const literal = type === 'names' ? quoted : String;
+  let written = '{';
+  for (const [index, row] of rows.entries()) {
+    const one = value(row);
+    if (index > 0) written += ',';
+    written += one === null ? 'NULL' : literal(one);
+  }
+  return `${written}}`;
+}
+
+function quoted(text: Cell): string {
+  return `"${(text as string).replace(/["\\]/g, '\\$&')}"`;
 }

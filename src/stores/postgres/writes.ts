@@ -6,8 +6,8 @@ import type { AuditEntry } from '../../engine/audit.ts';
 import type { Change, TaskWrite } from '../../engine/change.ts';
 import type { CommitNotice } from '../../engine/store.ts';
 import { answeringOf, type DoneTask, joinKeyOf, type Task, type TaskId } from '../../model/task.ts';
-import { bodyOf } from '../values/body.ts';
 import { standingCodeOf } from '../values/standing-codes.ts';
+import { bodyOf, eventsText } from '../values/texts.ts';
 import { auditRow } from './audit.ts';
 import { type Cells, name } from './cells.ts';
 import { type CachedRow, type Held, xminOf } from './row-cache.ts';
@@ -43,7 +43,8 @@ export class Writes {
   readonly #touched = new Set<TaskId>();
   readonly #removed: Held[] = [];
   /** A commit of a task that has no row yet has `made` in place of its number. */
-  readonly #commits: (Omit<RowOf<'commits'>, 'nth'> & { readonly made?: TaskId })[] = [];
+  #commits: (Omit<RowOf<'commits'>, 'nth'> & { readonly made?: TaskId })[] = [];
+  readonly #removals: RowOf<'removals'>[] = [];
   readonly #notices: CommitNotice[] = [];
   /** How many commits added to the journal of each. */
   readonly #journals = new Map<TaskId, number>();
@@ -66,7 +67,7 @@ export class Writes {
   }
 
   get isEmpty(): boolean {
-    return this.#commits.length + this.#audit.length === 0;
+    return this.#commits.length + this.#removals.length + this.#audit.length === 0;
   }
 
   apply({ writes, removed, audit }: Change, now: number): void {
@@ -104,6 +105,7 @@ export class Writes {
         made: made.map(({ row }) => row),
         changed: rows.flatMap(({ row }) => (row.seq === null ? [] : [row])),
         commits,
+        removals: this.#removals,
         results,
         audit,
       },
@@ -136,43 +138,28 @@ export class Writes {
     this.#touched.add(id);
     if (journal) this.#journals.set(id, (this.#journals.get(id) ?? 0) + 1);
     const seq = this.#rows.get(id)?.seq;
-    this.#commit(
-      { taskId: id, rootId, version, at, events },
-      {
-        task: seq ?? null,
-        removed_id: null,
-        journal: journal ? this.#cells.write(JSON.stringify(journal), 'commits.journal', id, version) : null,
-        idle: isIdle ?? null,
-        ...(seq === undefined && { made: id }),
-      },
-    );
+    this.#commits.push({
+      task: seq ?? null,
+      version,
+      at,
+      events: this.#cells.write(eventsText(events), 'commits.events', id, version),
+      journal: journal ? this.#cells.write(JSON.stringify(journal), 'commits.journal', id, version) : null,
+      idle: isIdle ?? null,
+      ...(seq === undefined && { made: id }),
+    });
+    this.#notices.push({ taskId: id, rootId, version, at, events });
   }
 
   #remove(id: TaskId, at: number): void {
     const version = this.tasks.get(id)!.version + 1;
     const row = this.#rows.get(id);
-    this.#commit(
-      { taskId: id, rootId: id, version, at, events: [{ type: 'removed' }] },
-      { task: null, removed_id: name(id), journal: null, idle: null },
-    );
+    this.#removals.push({ id: name(id), version, at });
+    this.#notices.push({ taskId: id, rootId: id, version, at, events: [{ type: 'removed' }] });
     if (row) this.#removed.push(row);
-    else {
-      // What happened to it in this transaction must still be told, of a task that never had a row.
-      for (const [index, { made, ...commit }] of this.#commits.entries())
-        if (made === id) this.#commits[index] = { ...commit, removed_id: name(id) };
-    }
+    // It never had a row: other processes hear of its removal alone.
+    else this.#commits = this.#commits.filter(({ made }) => made !== id);
     this.tasks.delete(id);
     this.#touched.delete(id);
-  }
-
-  #commit(
-    notice: CommitNotice,
-    row: Pick<RowOf<'commits'>, 'task' | 'removed_id' | 'journal' | 'idle'> & { readonly made?: TaskId },
-  ): void {
-    const { taskId, version, at, events } = notice;
-    const written = this.#cells.write(JSON.stringify(events), 'commits.events', taskId, version);
-    this.#commits.push({ ...row, version, at, events: written });
-    this.#notices.push(notice);
   }
 
   #rowOf(task: Task): FlushedRow {
@@ -225,7 +212,6 @@ export function removeStatement(schema: string): string {
 with gone as (delete from ${schema}.tasks where seq = any($1::bigint[])),
 apart as (delete from ${schema}.results where task = any($1::bigint[])),
 own as (delete from ${schema}.commits where task = any($1::bigint[]))
-delete from ${schema}.commits where seq in (
-  select seq from ${schema}.commits where task is null and at < $2
-  order by at limit $3 for update skip locked)`;
+delete from ${schema}.removals where ctid = any(array(
+  select ctid from ${schema}.removals where at < $2 order by at limit $3 for update skip locked))`;
 }

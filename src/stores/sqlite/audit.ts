@@ -1,8 +1,8 @@
 import type { Audit, AuditEntry, AuditPage } from '../../engine/audit.ts';
-import { InvalidCursor } from '../values/invalid-cursor.ts';
+import { numberAfter } from '../values/cursor.ts';
 import { entryOf, isWanted, type SaidRow, saidOf } from '../values/said.ts';
 import type { Cells, Stored } from './cells.ts';
-import { type Connection, worded } from './driver.ts';
+import { type Connection, wording } from './driver.ts';
 import type { GroupCommit } from './group-commit.ts';
 
 /**
@@ -45,62 +45,28 @@ interface Row extends SaidRow<Stored> {
   readonly seq: number;
 }
 
-export class SqliteAudit implements Audit {
-  readonly #db: Connection;
-  readonly #commands: GroupCommit;
-  readonly #cells: Cells;
-  readonly #file: string;
-  readonly #insert: ReturnType<Connection['prepare']>;
-
-  constructor(db: Connection, commands: GroupCommit, cells: Cells, file: string) {
-    this.#db = db;
-    this.#commands = commands;
-    this.#cells = cells;
-    this.#file = file;
-    this.#insert = db.prepare('insert into audit (at, action, owner, task, said) values (?, ?, ?, ?, ?)');
-  }
-
+export interface SqliteAudit extends Audit {
   /** Inside a transaction. */
-  write(entries: readonly AuditEntry[]): void {
+  write(entries: readonly AuditEntry[]): void;
+}
+
+export function sqliteAudit(db: Connection, commands: GroupCommit, cells: Cells, file: string): SqliteAudit {
+  const insert = db.prepare('insert into audit (at, action, owner, task, said) values (?, ?, ?, ?, ?)');
+  const write = (entries: readonly AuditEntry[]) => {
     for (const entry of entries) {
-      const { at, action, owner, task, said } = saidOf(entry, this.#cells);
-      this.#insert.run(at, action, owner, task, said);
+      const { at, action, owner, task, said } = saidOf(entry, cells);
+      insert.run(at, action, owner, task, said);
     }
-  }
-
-  async append(entries: readonly AuditEntry[]): Promise<void> {
-    await this.#commands.submit(() => this.write(entries));
-  }
-
-  async read(query: Parameters<Audit['read']>[0]): Promise<AuditPage> {
-    try {
-      return this.#read(query);
-    } catch (error) {
-      throw worded(error, this.#file);
-    }
-  }
-
-  prune(before: number, limit: number): Promise<number> {
-    return this.#commands.submit(() => {
-      if (!this.#db.prepare('select 1 from audit where at < ? limit 1').get(before)) return 0;
-      this.#db.prepare('update audit_pruned set before = max(before, ?)').run(before);
-      const { changes } = this.#db
-        .prepare('delete from audit where seq in (select seq from audit where at < ? order by at limit ?)')
-        .run(before, limit);
-      return Number(changes);
-    });
-  }
-
-  #read({ taskId, owner, limit, cursor = '0', ...rest }: Parameters<Audit['read']>[0]): AuditPage {
-    if (!/^\d{1,15}$/.test(cursor)) throw new InvalidCursor();
+  };
+  const read = ({ taskId, owner, limit, cursor = '0', ...rest }: Parameters<Audit['read']>[0]): AuditPage => {
     const conditions = ['seq > ?'];
-    const values: (string | number)[] = [Number(cursor)];
+    const values: (string | number)[] = [numberAfter(cursor)];
     for (const [column, value] of [['task', taskId] as const, ['owner', owner] as const]) {
       if (value === undefined) continue;
       conditions.push(`${column} = ?`);
       values.push(value);
     }
-    const rows = this.#db
+    const rows = db
       .prepare(`select * from audit where ${conditions.join(' and ')} order by seq limit ?`)
       .iterate(...values, mostPassed + 1);
     const entries: AuditEntry[] = [];
@@ -111,8 +77,22 @@ export class SqliteAudit implements Audit {
       const row = found as unknown as Row;
       passed++;
       last = String(row.seq);
-      if (isWanted(row, rest)) entries.push(entryOf(row, this.#cells));
+      if (isWanted(row, rest)) entries.push(entryOf(row, cells));
     }
     return { entries };
-  }
+  };
+  return {
+    write,
+    append: (entries) => commands.submit(() => write(entries)),
+    read: (query) => wording(file, () => read(query)),
+    prune: (before, limit) =>
+      commands.submit(() => {
+        if (!db.prepare('select 1 from audit where at < ? limit 1').get(before)) return 0;
+        db.prepare('update audit_pruned set before = max(before, ?)').run(before);
+        const { changes } = db
+          .prepare('delete from audit where seq in (select seq from audit where at < ? order by at limit ?)')
+          .run(before, limit);
+        return Number(changes);
+      }),
+  };
 }

@@ -1,7 +1,6 @@
 /** Tasks out of the texts in their rows. */
 import type { Task, TaskId } from '../../model/task.ts';
-import { withLease } from '../values/body.ts';
-import { Damaged } from '../values/damaged.ts';
+import { taskIn, withLease } from '../values/texts.ts';
 import type { Cells, Stored } from './cells.ts';
 
 export interface TaskRow {
@@ -66,7 +65,5 @@ function isEqual(one: Uint8Array, other: Uint8Array): boolean {
 function parsed(row: TaskRow, cells: Cells): Task {
   // To look for what a row of SQLite does not have costs more than all else here.
   const id = cells.areBound ? row.id! : '';
-  const task = JSON.parse(cells.read(row.body, 'tasks.body', id)) as Task | null;
-  if (!task?.id) throw new Damaged('a stored task is not readable');
-  return task;
+  return taskIn(cells.read(row.body, 'tasks.body', id));
 }

@@ -1,6 +1,6 @@
 import type { Calls } from '../../engine/calls.ts';
 import { requestLength, type TaskId } from '../../model/task.ts';
-import { type Connection, worded } from './driver.ts';
+import { type Connection, wording } from './driver.ts';
 import type { GroupCommit } from './group-commit.ts';
 
 /** Whether a call came in a session: its id ends with a point and its request. */
@@ -20,14 +20,11 @@ export function sqliteCalls(db: Connection, commands: GroupCommit, file: string)
   const leave = db.prepare(`
     update tasks set answering = null where id = ? and join_key is not null and (answering is null or answering = ?)`);
   const delivered = db.prepare('update tasks set join_key = null where id = ?');
-  const found = async <A extends string | null>(look: typeof undelivered, value: string) => {
-    try {
+  const found = <A extends string | null>(look: typeof undelivered, value: string) =>
+    wording(file, () => {
       const rows = look.all(value) as { id: TaskId; answering: A }[];
       return rows.map(({ id, answering }) => ({ taskId: id, answering }));
-    } catch (error) {
-      throw worded(error, file);
-    }
-  };
+    });
   return {
     undelivered: (key) => found<string | null>(undelivered, key),
     ofRequest: (one) => found<string>(ofRequest, one),

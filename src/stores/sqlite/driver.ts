@@ -53,6 +53,17 @@ export function configure(db: Connection): void {
     pragma journal_size_limit = ${largestLogBytes}`);
 }
 
+export function inTransaction(db: Connection, act: () => void): void {
+  db.exec('begin immediate');
+  try {
+    act();
+    db.exec('commit');
+  } catch (error) {
+    if (db.isTransaction) db.exec('rollback');
+    throw error;
+  }
+}
+
 /** Whether free pages can be cut off the end of the file. */
 export function canVacuumInSteps(db: Connection): boolean {
   return (db.prepare('pragma auto_vacuum').get() as { auto_vacuum: number }).auto_vacuum === 2;
@@ -111,12 +122,23 @@ export function isBusy(error: unknown): boolean {
   return code === primary.busy || code === primary.locked;
 }
 
+/** What `act` returns; its errors in words. */
+export async function wording<T>(file: string, act: () => T | Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    throw worded(error, file);
+  }
+}
+
 /** SQLite never says which file it speaks of, nor what to do about it; the file system never says the latter. */
 export function worded(error: unknown, file: string): unknown {
   if (error instanceof HoldfastError) return error;
   if (isOfClosed(error)) return new StoreClosed(file);
   const message = (error as Error)?.message;
   const code = sqliteCode(error) ?? fileSystemCode(error);
+  const as = (Kind: typeof StoreError, problem: string, remedy: string) =>
+    new Kind(file, problem, remedy, error);
   switch (code) {
     case undefined:
       if (error instanceof DamagedRecord) return new TaskDamaged(file, error.taskId, message, error);
@@ -125,64 +147,48 @@ export function worded(error: unknown, file: string): unknown {
     case primary.full:
     case 'ENOSPC':
     case 'EDQUOT':
-      return new StoreFull(
-        file,
+      return as(
+        StoreFull,
         'the disk is full, nothing of this change was written',
         'Free some space and try again; everything acknowledged before is kept.',
-        error,
       );
     case primary.readOnly:
     case 'EROFS':
-      return new StoreReadOnly(
-        file,
+      return as(
+        StoreReadOnly,
         'the database is read-only',
         'Make the file and its folder writable for this user, or choose another place for it.',
-        error,
       );
     case primary.corrupt:
       return corrupt(file, message, error);
     case primary.notADatabase:
-      return new StoreCorrupt(
-        file,
+      return as(
+        StoreCorrupt,
         'this file is not a SQLite database, or its first page is damaged',
         'Choose another file, or restore this one from a back-up.',
-        error,
       );
-    case primary.cannotOpen:
-      return notOpened(file, message, error);
     case primary.busy:
     case primary.locked:
-      return new StoreBusy(
-        file,
+      return as(
+        StoreBusy,
         'another program holds the database locked',
         'Close it (a database browser or a copy in progress, perhaps) and try again.',
-        error,
       );
     case primary.io:
-      return new StoreError(
-        file,
+      return as(
+        StoreError,
         `the disk reported an error (${message})`,
         'Check the disk; everything acknowledged before is kept if it can still be read.',
-        error,
       );
     default:
-      if (typeof code === 'string') return notOpened(file, message, error);
-      return new StoreError(
-        file,
-        `SQLite reported: ${message}`,
-        'Nothing of this change was written.',
-        error,
+      if (typeof code === 'number' && code !== primary.cannotOpen)
+        return as(StoreError, `SQLite reported: ${message}`, 'Nothing of this change was written.');
+      return as(
+        StoreNotOpened,
+        `the database cannot be opened (${message})`,
+        'Check that its folder exists and that this user may read and write there.',
       );
   }
-}
-
-function notOpened(file: string, message: string, cause: unknown): StoreNotOpened {
-  return new StoreNotOpened(
-    file,
-    `the database cannot be opened (${message})`,
-    'Check that its folder exists and that this user may read and write there.',
-    cause,
-  );
 }
 
 export function corrupt(file: string, problem: string, cause?: unknown): StoreCorrupt {

@@ -8,6 +8,7 @@ import { watch } from 'node:fs';
 import type { CommitNotice } from '../../engine/store.ts';
 import { StoreNotUnlocked } from '../../engine/store-errors.ts';
 import { runtime, type Timer } from '../../model/runtime.ts';
+import { tell } from '../values/listeners.ts';
 import { type Connection, isBusy } from './driver.ts';
 import type { NumberedNotice, Rows } from './rows.ts';
 
@@ -169,16 +170,5 @@ export class Feed {
       if (!isBusy(error)) throw error;
       return this.#dataVersion;
     }
-  }
-}
-
-/** A listener's error is its own: it surfaces as uncaught, and neither the commit nor other listeners suffer. */
-function tell(listener: () => void): void {
-  try {
-    listener();
-  } catch (error) {
-    queueMicrotask(() => {
-      throw error;
-    });
   }
 }

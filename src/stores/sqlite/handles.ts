@@ -5,7 +5,7 @@ import { StoreClosed, StoreCorrupt } from '../../engine/store-errors.ts';
 import { introduced, settled, unlock } from '../values/encryption.ts';
 import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
 import type { Stored } from './cells.ts';
-import { type Connection, configure, connect, isBusy, isInMemory, worded } from './driver.ts';
+import { type Connection, configure, connect, inTransaction, isBusy, isInMemory, worded } from './driver.ts';
 import { makePrivateFile, makePrivateFolder } from './private-files.ts';
 import { ownTables } from './schema.ts';
 import { encryptionTable, readEncryption, Vault } from './vault.ts';
@@ -46,7 +46,7 @@ export function sqliteHandles(path: string, options: { readonly encryption?: Enc
     configure(db);
     db.exec(table + encryptionTable);
     if (keys) rekeyHandles(db, keys, path);
-    return new SqliteHandles(db, path, keys);
+    return handlesIn(db, path, keys);
   } catch (error) {
     db?.close();
     throw worded(error, path);
@@ -82,82 +82,50 @@ function isCompacted(db: Connection, { record }: Vault): boolean {
   }
 }
 
-function inTransaction<T>(db: Connection, act: () => T): T {
-  db.exec('begin immediate');
-  try {
-    const value = act();
-    db.exec('commit');
-    return value;
-  } catch (error) {
-    if (db.isTransaction) db.exec('rollback');
-    throw error;
-  }
-}
-
-class SqliteHandles implements Handles {
-  readonly #db: Connection;
-  readonly #path: string;
-  readonly #sql: ReturnType<typeof prepare>;
-  readonly #cells: Vault;
-
-  constructor(db: Connection, path: string, keys: Keys | undefined) {
-    this.#db = db;
-    this.#path = path;
-    this.#sql = prepare(db);
-    this.#cells = new Vault(db, keys, path);
-  }
-
-  save(record: HandleRecord): void {
-    const { id, server, isDelivered } = record;
-    this.#attempt(() =>
-      inTransaction(this.#db, () => {
-        // Another process may have introduced a key that this one does not have.
-        this.#cells.refresh();
-        const body = this.#cells.write(JSON.stringify(record), column, id);
-        this.#sql.save.run(id, server, isDelivered ? 1 : 0, body);
-      }),
-    );
-  }
-
-  get(id: string): HandleRecord | undefined {
-    const row = this.#attempt(() => this.#sql.get.get(id)) as HandleRow | undefined;
-    return row && this.#read(row);
-  }
-
-  list({ server, onlyOpen = false }: { server?: string; onlyOpen?: boolean } = {}): HandleRecord[] {
-    const rows = this.#attempt(() => this.#sql.list.all(server ?? null, server ?? null, onlyOpen ? 0 : 1));
-    return (rows as unknown as HandleRow[]).map((row) => this.#read(row));
-  }
-
-  delete(id: string): void {
-    this.#attempt(() => this.#sql.delete.run(id));
-  }
-
-  close(): void {
-    if (this.#db.isOpen) this.#db.close();
-  }
-
-  #attempt<T>(act: () => T): T {
-    if (!this.#db.isOpen) throw new StoreClosed(this.#path);
+function handlesIn(db: Connection, path: string, keys: Keys | undefined): Handles {
+  const sql = prepare(db);
+  const cells = new Vault(db, keys, path);
+  const attempt = <T>(act: () => T): T => {
+    if (!db.isOpen) throw new StoreClosed(path);
     try {
       return act();
     } catch (error) {
-      throw worded(error, this.#path);
+      throw worded(error, path);
     }
-  }
-
-  #read({ id, body }: HandleRow): HandleRecord {
-    const text = this.#attempt(() => this.#cells.read(body, column, id));
+  };
+  const read = ({ id, body }: HandleRow): HandleRecord => {
+    const text = attempt(() => cells.read(body, column, id));
     try {
       return JSON.parse(text);
     } catch {
-      throw new StoreCorrupt(
-        this.#path,
-        'a handle in it is not readable',
-        'Restore it from a copy, or remove it.',
-      );
+      throw new StoreCorrupt(path, 'a handle in it is not readable', 'Restore it from a copy, or remove it.');
     }
-  }
+  };
+  return {
+    save(record) {
+      const { id, server, isDelivered } = record;
+      attempt(() =>
+        inTransaction(db, () => {
+          // Another process may have introduced a key that this one does not have.
+          cells.refresh();
+          const body = cells.write(JSON.stringify(record), column, id);
+          sql.save.run(id, server, isDelivered ? 1 : 0, body);
+        }),
+      );
+    },
+    get(id) {
+      const row = attempt(() => sql.get.get(id)) as HandleRow | undefined;
+      return row && read(row);
+    },
+    list({ server, onlyOpen = false } = {}) {
+      const rows = attempt(() => sql.list.all(server ?? null, server ?? null, onlyOpen ? 0 : 1));
+      return (rows as unknown as HandleRow[]).map(read);
+    },
+    delete: (id) => void attempt(() => sql.delete.run(id)),
+    close() {
+      if (db.isOpen) db.close();
+    },
+  };
 }
 
 function prepare(db: Connection) {

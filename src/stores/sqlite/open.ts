@@ -8,7 +8,7 @@ import { pause, runtime } from '../../model/runtime.ts';
 import { introduced, unlock } from '../values/encryption.ts';
 import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
 import type { RekeyReport } from '../values/rekey.ts';
-import { SqliteAudit } from './audit.ts';
+import { sqliteAudit } from './audit.ts';
 import { sqliteCalls } from './calls.ts';
 import {
   type Connection,
@@ -17,6 +17,7 @@ import {
   copyDatabase,
   corrupt,
   forgetThoroughly,
+  inTransaction,
   isBusy,
   isInMemory,
   worded,
@@ -34,7 +35,7 @@ import { readSeal, readSealOfFileAlone, renewSeal, sealing } from './seal.ts';
 import { sqliteSecrets } from './secrets.ts';
 import { sqliteSessions } from './sessions.ts';
 import { Shrinking } from './shrinking.ts';
-import { SqliteStore } from './store.ts';
+import { sqliteStore } from './store.ts';
 import { sqliteSurvey } from './survey.ts';
 import { readEncryption, Vault } from './vault.ts';
 
@@ -161,8 +162,8 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
     if (allInFile) instance.finishMaking();
     instance.leave({ keepMark: !allInFile });
   };
-  const audit = new SqliteAudit(db, commands, cells, place);
-  const store = new SqliteStore({ rows, audit, commands, feed, queue, clock, file: place, close });
+  const audit = sqliteAudit(db, commands, cells, place);
+  const store = sqliteStore({ rows, audit, commands, feed, queue, clock, file: place, close });
   shrinking.expect();
   return {
     store,
@@ -348,17 +349,6 @@ function flushFolder(folder: string): void {
   const descriptor = openSync(folder, 'r');
   fsyncSync(descriptor);
   closeSync(descriptor);
-}
-
-function inTransaction(db: Connection, act: () => void): void {
-  db.exec('begin immediate');
-  try {
-    act();
-    db.exec('commit');
-  } catch (error) {
-    if (db.isTransaction) db.exec('rollback');
-    throw error;
-  }
 }
 
 /** Other processes may be opening the same file. */

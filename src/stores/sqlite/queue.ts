@@ -3,7 +3,8 @@ import type { Backlog, Claim, FreedHolder, Queue, ToolVersion } from '../../engi
 import type { ClaimQuery } from '../../engine/store.ts';
 import type { Clock } from '../../model/clock.ts';
 import type { TaskId } from '../../model/task.ts';
-import { type Connection, worded } from './driver.ts';
+import { WorkListeners } from '../values/listeners.ts';
+import { type Connection, wording } from './driver.ts';
 import type { Feed } from './feed.ts';
 import type { GroupCommit } from './group-commit.ts';
 import type { Instance } from './instances.ts';
@@ -29,103 +30,54 @@ interface HolderRow extends HeldRow {
   readonly tool_version: string;
 }
 
+interface Parts {
+  readonly db: Connection;
+  readonly commands: GroupCommit;
+  readonly feed: Feed;
+  readonly instance: Instance;
+  readonly clock: Clock;
+  readonly file: string;
+}
+
 export class SqliteQueue implements Queue {
-  readonly #commands: GroupCommit;
-  readonly #feed: Feed;
-  readonly #instance: Instance;
-  readonly #clock: Clock;
-  readonly #file: string;
+  readonly #parts: Parts;
   readonly #turns: Turns;
+  readonly #sql: ReturnType<typeof prepare>;
   readonly #leases = new Leases(2 * netMs);
-  readonly #held: ReturnType<Connection['prepare']>;
-  readonly #renew: ReturnType<Connection['prepare']>;
-  readonly #isolate: ReturnType<Connection['prepare']>;
-  readonly #aloneIn: ReturnType<Connection['prepare']>;
-  readonly #forgetAlone: ReturnType<Connection['prepare']>;
-  readonly #orphaned: ReturnType<Connection['prepare']>;
-  readonly #next: ReturnType<Connection['prepare']>;
-  readonly #unclaimed: ReturnType<Connection['prepare']>;
-  readonly #unclaimedSince: ReturnType<Connection['prepare']>;
-  readonly #waiting: ReturnType<Connection['prepare']>;
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners: WorkListeners;
   /** Holders seen alive at the last look. */
   #alive = new Set<string>();
   /** Leases may have expired, or a holder died, since held tasks were last looked at. */
   #looksAtHeld = true;
   /** Tasks whose holder was found freed then, and that were not selected since. */
   #freed: (HolderRow & { readonly freed: FreedHolder })[] = [];
-  #stopListening: (() => void)[] = [];
-  #cancelTimer: (() => void) | undefined;
 
-  constructor(parts: {
-    readonly db: Connection;
-    readonly commands: GroupCommit;
-    readonly feed: Feed;
-    readonly instance: Instance;
-    readonly clock: Clock;
-    readonly file: string;
-  }) {
-    this.#commands = parts.commands;
-    this.#feed = parts.feed;
-    this.#instance = parts.instance;
-    this.#clock = parts.clock;
-    this.#file = parts.file;
+  constructor(parts: Parts) {
+    this.#parts = parts;
     this.#turns = new Turns(parts.db);
-    this.#held = parts.db.prepare(`
-      select id, epoch, holder, lease_until, lease_ms, tool, tool_version from tasks indexed by tasks_held
-      where holder is not null`);
-    const orphaned = (index: string, kind: string) => `
-      select id from tasks indexed by ${index}
-      where ${kind} and holder is null and wake_at is not null and wake_at <= ?
-        and tool || ' ' || tool_version not in (select value from json_each(?))`;
-    this.#orphaned = parts.db.prepare(`
-      ${orphaned('tasks_in_turn', 'ready is not null')}
-      union all ${orphaned('tasks_sleeping', 'ready is null')} limit +?`);
-    this.#next = parts.db.prepare(`
-      select min(wake_at) as wake_at from tasks indexed by tasks_sleeping
-      where tool = ? and tool_version = ? and ready is null and holder is null and wake_at > ?`);
-    const inTurn = `from tasks indexed by tasks_in_turn
-      where tool = ? and tool_version = ? and ready is not null and holder is null`;
-    const due = `from tasks indexed by tasks_sleeping
-      where tool = ? and tool_version = ? and ready is null and holder is null
-        and wake_at is not null and wake_at <= ?`;
-    this.#unclaimed = parts.db.prepare(`
-      select count(*) as ready from (
-        select * from (select 1 ${inTurn} limit +?) union all select 1 ${due} limit +?)`);
-    // Ready tasks are in order for each owner only: one look-up finds the next owner, another its longest ready task.
-    this.#unclaimedSince = parts.db.prepare(`
-      with recursive owners (owner) as (
-        select min(owner) ${inTurn}
-        union all
-        select (select min(owner) ${inTurn} and owner > owners.owner) from owners where owners.owner is not null
-        limit +?)
-      select min(since) as since from (
-        select (select min(wake_at) ${inTurn} and owner = owners.owner) as since from owners
-        union all select min(wake_at) ${due})`);
-    // It changes with every renewal, even if the clock stands still or goes back: that is how others see it.
-    this.#renew = parts.db.prepare(`
-      update tasks set lease_until = max(lease_until + 1, ?), lease_ms = ?
-      where id = ? and epoch = ? and holder is not null`);
-    this.#aloneIn = parts.db.prepare('select holder from tasks where alone is not null');
-    this.#forgetAlone = parts.db.prepare('update tasks set alone = null where alone is not null');
-    this.#isolate = parts.db.prepare(`
-      update tasks set alone = 1 where id = ? and epoch = ? and holder is not null
-        and not exists (select 1 from tasks as other where other.alone is not null and other.seq <> tasks.seq)`);
-    this.#waiting = parts.db.prepare(`
-      select count(*) as waiting from (select 1 from tasks where waiting is not null limit +?)`);
+    this.#sql = prepare(parts.db);
+    this.#listeners = new WorkListeners(parts.clock, () => {
+      // Workers that come and go faster than the timers below must see leases expire, too.
+      this.#looksAtHeld = true;
+      return [
+        parts.feed.onStir(() => this.#listeners.tell()),
+        this.#listeners.every(netMs, () => this.#lookAtHeld()),
+        this.#listeners.every(lookForDeadMs, () => this.#lookForDead()),
+      ];
+    });
   }
 
   get name(): string {
-    return this.#instance.name;
+    return this.#parts.instance.name;
   }
 
   async isAlive(name: string): Promise<boolean> {
-    return this.#instance.isAlive(name);
+    return this.#parts.instance.isAlive(name);
   }
 
   /** Tasks to claim, owners taking turns. The rule decides again in the transaction that claims them. */
   async select({ tools, limit, running, except }: ClaimQuery): Promise<ReadyTask[]> {
-    try {
+    return wording(this.#parts.file, async () => {
       const freed = this.#takeFreed(tools, limit, new Set([...running, ...except]));
       const slots = limit - freed.length;
       if (slots <= 0) return freed;
@@ -136,45 +88,41 @@ export class SqliteQueue implements Queue {
       // Another process may have moved a task between two look-ups, so that both found it.
       const found = [...freed, ...ready.filter(isFree).slice(0, slots)];
       return [...new Map(found.map((one) => [one.taskId, one])).values()];
-    } catch (error) {
-      throw worded(error, this.#file);
-    }
+    });
   }
 
   async #selectReady(tools: readonly ToolVersion[], limit: number): Promise<ReadyTask[]> {
-    const now = this.#clock.now();
+    const now = this.#parts.clock.now();
     const due = this.#turns.due(tools, now, limit);
     let ready = this.#turns.next(tools, limit);
     if (due.length + ready.length < limit) this.#expectTimers(tools, now);
     // Where there is more work than slots, tasks that slept wait in line with the others.
     if (due.length > 0 && due.length + ready.length > limit) {
-      await this.#commands.submit(() => this.#turns.enqueueDue(tools, now));
+      await this.#parts.commands.submit(() => this.#turns.enqueueDue(tools, now));
       ready = this.#turns.next(tools, limit);
     } else ready = [...due, ...ready].sort((a, b) => a.wake_at - b.wake_at);
     return ready.map(({ id }) => ({ taskId: id }));
   }
 
   async orphans(tools: readonly ToolVersion[], readySince: number, limit: number): Promise<TaskId[]> {
-    try {
-      const known = JSON.stringify(tools.map(({ tool, version }) => `${tool} ${version}`));
-      const values = [readySince, known];
-      const rows = this.#orphaned.all(...values, ...values, limit) as unknown as { id: TaskId }[];
+    const known = JSON.stringify(tools.map(({ tool, version }) => `${tool} ${version}`));
+    const values = [readySince, known];
+    return wording(this.#parts.file, () => {
+      const rows = this.#sql.orphaned.all(...values, ...values, limit) as unknown as { id: TaskId }[];
       return rows.map(({ id }) => id);
-    } catch (error) {
-      throw worded(error, this.#file);
-    }
+    });
   }
 
   async backlog(tools: readonly ToolVersion[], most: number): Promise<Backlog> {
-    try {
-      const now = this.#clock.now();
+    return wording(this.#parts.file, () => {
+      const now = this.#parts.clock.now();
       const ready = tools.map(
         ({ tool, version }) =>
-          this.#unclaimed.get(tool, version, most, tool, version, now, most)?.ready as number,
+          this.#sql.unclaimed.get(tool, version, most, tool, version, now, most)?.ready as number,
       );
       const moments = tools.flatMap(({ tool, version: v }) => {
         const given = [tool, v, tool, v, mostOwners, tool, v, tool, v, now] as const;
-        return (this.#unclaimedSince.get(...given)?.since as number | null) ?? [];
+        return (this.#sql.unclaimedSince.get(...given)?.since as number | null) ?? [];
       });
       return {
         ready: Math.min(
@@ -182,50 +130,40 @@ export class SqliteQueue implements Queue {
           ready.reduce((sum, count) => sum + count, 0),
         ),
         readySince: moments.length > 0 ? Math.min(...moments) : null,
-        waiting: (this.#waiting.get(most) as { waiting: number }).waiting,
+        waiting: (this.#sql.waiting.get(most) as { waiting: number }).waiting,
       };
-    } catch (error) {
-      throw worded(error, this.#file);
-    }
+    });
   }
 
   renew(claims: readonly Claim[], leaseMs: number): Promise<Claim[]> {
-    return this.#commands.submit(() => {
-      const now = this.#clock.now();
+    return this.#parts.commands.submit(() => {
+      const now = this.#parts.clock.now();
       const isRenewed = ({ taskId, epoch }: Claim) =>
-        this.#renew.run(now + leaseMs, leaseMs, taskId, epoch).changes === 1;
+        this.#sql.renew.run(now + leaseMs, leaseMs, taskId, epoch).changes === 1;
       return claims.filter((claim) => !isRenewed(claim));
     });
   }
 
   isolate({ taskId, epoch }: Claim): Promise<boolean> {
-    return this.#commands.submit(() => {
+    return this.#parts.commands.submit(() => {
       // A dead holder must not keep other suspects waiting, even if no worker can take over its task.
-      const alone = this.#aloneIn.get() as { holder: string | null } | undefined;
-      if (alone && !this.#isAlive(alone.holder)) this.#forgetAlone.run();
-      return this.#isolate.run(taskId, epoch).changes === 1;
+      const alone = this.#sql.aloneIn.get() as { holder: string | null } | undefined;
+      if (alone && !this.#isAlive(alone.holder)) this.#sql.forgetAlone.run();
+      return this.#sql.isolate.run(taskId, epoch).changes === 1;
     });
   }
 
   onWork(listener: () => void): () => void {
-    this.#listeners.add(listener);
-    if (this.#listeners.size === 1) this.#startListening();
-    return () => {
-      this.#listeners.delete(listener);
-      if (this.#listeners.size === 0) this.close();
-    };
+    return this.#listeners.add(listener);
   }
 
   close(): void {
-    this.#listeners.clear();
-    for (const stop of this.#stopListening.splice(0)) stop();
-    this.#cancelTimer?.();
-    this.#cancelTimer = undefined;
+    this.#listeners.close();
   }
 
   #takeFreed(tools: readonly ToolVersion[], limit: number, except: ReadonlySet<TaskId>): ReadyTask[] {
     // While nobody listens nothing tells when to look.
-    if (this.#looksAtHeld || this.#listeners.size === 0) this.#freed = this.#findFreed();
+    if (this.#looksAtHeld || this.#listeners.areNone) this.#freed = this.#findFreed();
     if (this.#freed.length === 0) return [];
     const known = new Set(tools.map(({ tool, version }) => `${tool} ${version}`));
     const isTaken = ({ id, tool, tool_version }: HolderRow) =>
@@ -237,10 +175,10 @@ export class SqliteQueue implements Queue {
 
   /** Tasks whose holder is dead, or let its lease expire. Held tasks are few, and looked at one by one. */
   #findFreed() {
-    if (this.#listeners.size === 0) this.#alive.clear();
+    if (this.#listeners.areNone) this.#alive.clear();
     this.#looksAtHeld = false;
-    const rows = this.#held.all() as unknown as HolderRow[];
-    const expired = this.#leases.expired(rows, this.#clock.monotonic());
+    const rows = this.#sql.held.all() as unknown as HolderRow[];
+    const expired = this.#leases.expired(rows, this.#parts.clock.monotonic());
     return rows.flatMap((row) => {
       const freed = this.#freedHolder(row, expired.has(row.id));
       return freed ? [{ ...row, freed }] : [];
@@ -253,60 +191,80 @@ export class SqliteQueue implements Queue {
   }
 
   #isAlive(name: string | null): boolean {
-    return name !== null && (name === this.#instance.name || this.#instance.isAlive(name));
+    return name !== null && (name === this.#parts.instance.name || this.#parts.instance.isAlive(name));
   }
 
   #isKnownAlive(name: string): boolean {
-    if (name === this.#instance.name || this.#alive.has(name)) return true;
-    if (!this.#instance.isAlive(name)) return false;
+    if (name === this.#parts.instance.name || this.#alive.has(name)) return true;
+    if (!this.#parts.instance.isAlive(name)) return false;
     this.#alive.add(name);
     return true;
   }
 
   #expectTimers(tools: readonly ToolVersion[], now: number): void {
-    if (this.#listeners.size === 0) return;
+    if (this.#listeners.areNone) return;
     const times = tools.map(
-      ({ tool, version }) => this.#next.get(tool, version, now)?.wake_at as number | null,
+      ({ tool, version }) => this.#sql.next.get(tool, version, now)?.wake_at as number | null,
     );
-    const next = times.reduce<number>((earliest, time) => Math.min(earliest, time ?? Infinity), Infinity);
-    this.#cancelTimer?.();
-    this.#cancelTimer = next === Infinity ? undefined : this.#clock.schedule(next, () => this.#tell());
-  }
-
-  #startListening(): void {
-    // Workers that come and go faster than the timers below must see leases expire, too.
-    this.#looksAtHeld = true;
-    this.#stopListening = [
-      this.#feed.onStir(() => this.#tell()),
-      this.#every(netMs, () => this.#lookAtHeld()),
-      this.#every(lookForDeadMs, () => this.#lookForDead()),
-    ];
+    this.#listeners.tellAt(Math.min(...times.map((time) => time ?? Number.POSITIVE_INFINITY)));
   }
 
   #lookForDead(): void {
     const before = this.#alive;
-    this.#alive = new Set(this.#instance.others().filter((name) => this.#instance.isAlive(name)));
+    this.#alive = new Set(this.#parts.instance.others().filter((name) => this.#parts.instance.isAlive(name)));
     if ([...before].some((name) => !this.#alive.has(name))) this.#lookAtHeld();
   }
 
   #lookAtHeld(): void {
     this.#looksAtHeld = true;
-    this.#tell();
+    this.#listeners.tell();
   }
+}
 
-  #every(ms: number, act: () => void): () => void {
-    let cancel: () => void;
-    const arm = () => {
-      cancel = this.#clock.schedule(this.#clock.now() + ms, () => {
-        arm();
-        act();
-      });
-    };
-    arm();
-    return () => cancel();
-  }
-
-  #tell(): void {
-    for (const listener of [...this.#listeners]) listener();
-  }
+function prepare(db: Connection) {
+  const orphaned = (index: string, kind: string) => `
+    select id from tasks indexed by ${index}
+    where ${kind} and holder is null and wake_at is not null and wake_at <= ?
+      and tool || ' ' || tool_version not in (select value from json_each(?))`;
+  const inTurn = `from tasks indexed by tasks_in_turn
+    where tool = ? and tool_version = ? and ready is not null and holder is null`;
+  const due = `from tasks indexed by tasks_sleeping
+    where tool = ? and tool_version = ? and ready is null and holder is null
+      and wake_at is not null and wake_at <= ?`;
+  return {
+    held: db.prepare(`
+      select id, epoch, holder, lease_until, lease_ms, tool, tool_version from tasks indexed by tasks_held
+      where holder is not null`),
+    orphaned: db.prepare(`
+      ${orphaned('tasks_in_turn', 'ready is not null')}
+      union all ${orphaned('tasks_sleeping', 'ready is null')} limit +?`),
+    next: db.prepare(`
+      select min(wake_at) as wake_at from tasks indexed by tasks_sleeping
+      where tool = ? and tool_version = ? and ready is null and holder is null and wake_at > ?`),
+    unclaimed: db.prepare(`
+      select count(*) as ready from (
+        select * from (select 1 ${inTurn} limit +?) union all select 1 ${due} limit +?)`),
+    // Ready tasks are in order for each owner only: one look-up finds the next owner, another its longest ready task.
+    unclaimedSince: db.prepare(`
+      with recursive owners (owner) as (
+        select min(owner) ${inTurn}
+        union all
+        select (select min(owner) ${inTurn} and owner > owners.owner) from owners where owners.owner is not null
+        limit +?)
+      select min(since) as since from (
+        select (select min(wake_at) ${inTurn} and owner = owners.owner) as since from owners
+        union all select min(wake_at) ${due})`),
+    // It changes with every renewal, even if the clock stands still or goes back: that is how others see it.
+    renew: db.prepare(`
+      update tasks set lease_until = max(lease_until + 1, ?), lease_ms = ?
+      where id = ? and epoch = ? and holder is not null`),
+    aloneIn: db.prepare('select holder from tasks where alone is not null'),
+    forgetAlone: db.prepare('update tasks set alone = null where alone is not null'),
+    isolate: db.prepare(`
+      update tasks set alone = 1 where id = ? and epoch = ? and holder is not null
+        and not exists (select 1 from tasks as other where other.alone is not null and other.seq <> tasks.seq)`),
+    waiting: db.prepare(
+      'select count(*) as waiting from (select 1 from tasks where waiting is not null limit +?)',
+    ),
+  };
 }

@@ -53,24 +53,24 @@ export async function rekeySqlite(parts: {
   readonly isClosing: () => boolean;
 }): Promise<RekeyReport> {
   const { db, vault, commands, file, place, isClosing } = parts;
-  const read = (table: Table, after: number, limit: number, value: (column: string) => string) => {
+  const read = (table: Table, after: Row | undefined, limit: number, value: (column: string) => string) => {
     const { seq, from, bound } = sources[table];
     const columns = valueColumns[table].map(value);
     const sql = `select ${seq} as seq, ${bound}, ${columns} from ${from} where ${seq} > ? order by ${seq} limit ?`;
-    return db.prepare(sql).iterate(after, limit) as Iterable<Row>;
+    return db.prepare(sql).iterate((after?.seq as number | undefined) ?? 0, limit) as Iterable<Row>;
   };
-  const rewrite = (table: Table, after: number) => {
+  const rewrite = (table: Table, after: Row | undefined) => {
     const rows = upTo(
       batchBytes,
       read(table, after, batchRows, (column) => column),
     );
     const changed = reencrypted(table, rows, vault);
-    for (const { seq, ...values } of changed) {
+    for (const { row, values } of changed) {
       const columns = Object.keys(values).map(
         (name) => `${name === 'key' ? 'idempotency_key' : name} = :${name}`,
       );
       const update = db.prepare(`update ${table} set ${columns} where rowid = :seq`);
-      update.run({ ...(values as Record<string, Stored | null>), seq });
+      update.run({ ...(values as Record<string, Stored | null>), seq: row.seq as number });
     }
     return { rows, changed };
   };

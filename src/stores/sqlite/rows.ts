@@ -9,7 +9,6 @@ import type {
   Page,
 } from '../../engine/store.ts';
 import type { Json } from '../../model/json.ts';
-import type { Outcome } from '../../model/outcome.ts';
 import {
   answeringOf,
   type DoneTask,
@@ -18,11 +17,18 @@ import {
   type Task,
   type TaskId,
 } from '../../model/task.ts';
-import { bodyOf, hasResultApart, type ResultApart } from '../values/body.ts';
-import { Damaged, DamagedRecord, damageOf, readingTask } from '../values/damaged.ts';
-import { InvalidCursor } from '../values/invalid-cursor.ts';
-import { eventsOf, soundOnly } from '../values/sound.ts';
+import { numberBefore } from '../values/cursor.ts';
+import { Damaged, DamagedRecord, damageOf, readingTask, soundOnly } from '../values/damaged.ts';
 import { standingCodeOf } from '../values/standing-codes.ts';
+import {
+  bodyOf,
+  eventsIn,
+  eventsOrNone,
+  eventsText,
+  hasResultApart,
+  journalIn,
+  withResult,
+} from '../values/texts.ts';
 import { ParsedTasks, type TaskRow, toTask } from './body.ts';
 import type { Cells, Stored } from './cells.ts';
 import type { Connection } from './driver.ts';
@@ -60,7 +66,10 @@ export class Rows {
     if (!row) return undefined;
     const task = this.#taskOf(row);
     confirm(task.id === id && (owner === undefined || task.owner === owner));
-    return hasResultApart(task) ? this.#withResult(task, row.seq) : task;
+    if (!hasResultApart(task)) return task;
+    const result = this.#sql.resultApart.get(row.seq) as { value: Stored } | undefined;
+    if (!result) throw new DamagedRecord(task.id, 'its result is missing');
+    return withResult(task, result.value, this.#cells);
   }
 
   /** Inside a transaction. */
@@ -119,8 +128,7 @@ export class Rows {
   }
 
   list({ owner, limit, cursor }: ListQuery): Page {
-    const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : Number(cursor);
-    if (!Number.isSafeInteger(before)) throw new InvalidCursor();
+    const before = numberBefore(cursor);
     const rows = this.#sql.list.all(owner, before, limit + 1) as unknown as TaskRow[];
     confirm(rows.every(({ seq }, i) => seq < (rows[i - 1]?.seq ?? before)));
     const page = soundOnly(rows.slice(0, limit), (row) =>
@@ -144,15 +152,7 @@ export class Rows {
       const commits = this.#sql.journal.all(row.seq) as { task: number; version: number; journal: Stored }[];
       const { journals } = this.#sql.journals.get(row.seq) as { journals: number };
       confirm(commits.every((commit) => commit.task === row.seq));
-      const isInOrder = commits.every(({ version }, i) => version > (commits[i - 1]?.version ?? 0));
-      if (commits.length !== journals || !isInOrder || commits[0]?.version !== 1)
-        throw new DamagedRecord(id, 'some of its commits are missing');
-      return readingTask(id, () =>
-        commits.flatMap(
-          ({ version, journal }) =>
-            JSON.parse(this.#cells.read(journal, 'commits.journal', id, version)) as Json[],
-        ),
-      );
+      return journalIn(id, commits, journals, this.#cells);
     });
   }
 
@@ -163,7 +163,7 @@ export class Rows {
     return readingTask(id, () =>
       (commits as unknown as { version: number; events: Stored }[]).map(({ version, events }) => ({
         version,
-        events: JSON.parse(this.#cells.read(events, 'commits.events', id, version)),
+        events: eventsIn(this.#cells.read(events, 'commits.events', id, version)),
       })),
     );
   }
@@ -195,7 +195,7 @@ export class Rows {
       ...rest,
       taskId: id,
       rootId: root_id,
-      events: eventsOf(id, () => this.#cells.read(events, 'commits.events', id, rest.version)),
+      events: eventsOrNone(id, () => this.#cells.read(events, 'commits.events', id, rest.version)),
     }));
   }
 
@@ -260,16 +260,6 @@ export class Rows {
     // As an array: the shape of an object made by SQLite costs more than one made here.
     const row = found as unknown as [number, Stored, number | null] | undefined;
     return row && { seq: row[0], body: row[1], lease_until: row[2], id };
-  }
-
-  #withResult(task: DoneTask, seq: number): Task {
-    const row = this.#sql.resultApart.get(seq) as { value: Stored } | undefined;
-    if (!row) throw new DamagedRecord(task.id, 'its result is missing');
-    const { apart: _, ...outcome } = task.outcome as ResultApart;
-    const value = readingTask(task.id, () =>
-      JSON.parse(this.#cells.read(row.value, 'results.value', task.id)),
-    );
-    return { ...task, outcome: { ...outcome, value } as Outcome };
   }
 
   /** What is read by several statements must not change between them. */
@@ -348,7 +338,7 @@ export class Rows {
       null,
       version,
       at,
-      this.#cells.write(JSON.stringify(events), 'commits.events', taskId, version),
+      this.#cells.write(eventsText(events), 'commits.events', taskId, version),
       journal ? this.#cells.write(JSON.stringify(journal), 'commits.journal', taskId, version) : null,
       isIdle ? 1 : null,
     );
@@ -359,7 +349,7 @@ export class Rows {
     const { seq, version: last } = this.#found.get(id)!;
     const version = last + 1;
     const events = [{ type: 'removed' }] as const;
-    const written = this.#cells.write(JSON.stringify(events), 'commits.events', id, version);
+    const written = this.#cells.write(eventsText(events), 'commits.events', id, version);
     const { lastInsertRowid } = this.#sql.commit.run(null, id, version, at, written, null, null);
     this.#own.push({ seq: Number(lastInsertRowid), taskId: id, rootId: id, version, at, events });
     this.#sql.forgetCommits.run(seq);

@@ -1,6 +1,6 @@
-import type { SessionRecord, Sessions } from '../../engine/sessions.ts';
+import type { Sessions } from '../../engine/sessions.ts';
 import type { Cells, Stored } from './cells.ts';
-import { type Connection, worded } from './driver.ts';
+import { type Connection, wording } from './driver.ts';
 import type { GroupCommit } from './group-commit.ts';
 
 const column = 'sessions.opening';
@@ -18,16 +18,13 @@ export function sqliteSessions(db: Connection, commands: GroupCommit, cells: Cel
       commands.submit(() => {
         upsert.run(id, owner, cells.write(JSON.stringify(opening), column, id), seenAt);
       }),
-    async get(id): Promise<SessionRecord | undefined> {
-      try {
+    get: (id) =>
+      wording(file, () => {
         const row = select.get(id) as { owner: string; opening: Stored; seen_at: number } | undefined;
         if (!row) return undefined;
         const opening = JSON.parse(cells.read(row.opening, column, id));
         return { id, owner: row.owner, opening, seenAt: row.seen_at };
-      } catch (error) {
-        throw worded(error, file);
-      }
-    },
+      }),
     delete: (id) => commands.submit(() => void remove.run(id)),
     forget: (seenBefore) => commands.submit(() => void forget.run(seenBefore)),
   };

@@ -8,7 +8,7 @@ import { statSync } from 'node:fs';
 import { StoreBusy, StoreFull } from '../../engine/store-errors.ts';
 import { runtime, type Timer } from '../../model/runtime.ts';
 import { BackgroundWork, type Progress } from '../values/background-work.ts';
-import { type Connection, canVacuumInSteps, largestLogBytes, worded } from './driver.ts';
+import { type Connection, canVacuumInSteps, largestLogBytes, wording } from './driver.ts';
 import type { GroupCommit } from './group-commit.ts';
 import { touchSeal } from './seal.ts';
 import { runInThread } from './sql-thread.ts';
@@ -29,27 +29,23 @@ interface Pages {
   readonly pageBytes: number;
 }
 
-export class Shrinking {
-  readonly #commands: GroupCommit;
-  readonly #db: Connection;
+interface Parts {
+  readonly db: Connection;
+  readonly commands: GroupCommit;
   /** None in memory. */
-  readonly #file: string | undefined;
-  readonly #place: string;
+  readonly file: string | undefined;
+  readonly place: string;
+}
+
+export class Shrinking {
+  readonly #parts: Parts;
   readonly #work: BackgroundWork;
   readonly #sizes: ReturnType<Connection['prepare']>;
   #timer: Timer | undefined;
   #isStopped = false;
 
-  constructor(parts: {
-    readonly db: Connection;
-    readonly commands: GroupCommit;
-    readonly file: string | undefined;
-    readonly place: string;
-  }) {
-    this.#db = parts.db;
-    this.#commands = parts.commands;
-    this.#file = parts.file;
-    this.#place = parts.place;
+  constructor(parts: Parts) {
+    this.#parts = parts;
     this.#sizes = parts.db.prepare(`
       select page_count as pages, freelist_count as free, page_size as pageBytes
       from pragma_page_count, pragma_freelist_count, pragma_page_size`);
@@ -88,20 +84,21 @@ export class Shrinking {
   }
 
   async #step(): Promise<Progress> {
-    if (canVacuumInSteps(this.#db) && hasMuchFree(this.#measure())) {
-      await this.#commands.submit(() => this.#cutPages());
+    const { db, commands, file } = this.#parts;
+    if (canVacuumInSteps(db) && hasMuchFree(this.#measure())) {
+      await commands.submit(() => this.#cutPages());
       return 'rest';
     }
-    if (this.#file === undefined || !this.#isWorthACheckpoint(this.#file)) return 'end';
-    if (!(await this.#emptyLog(this.#file))) this.expect();
+    if (file === undefined || !this.#isWorthACheckpoint(file)) return 'end';
+    if (!(await this.#emptyLog(file))) this.expect();
     return 'end';
   }
 
   /** Inside a transaction, which must be sealed although no row has changed: the log may lose it like any other. */
   #cutPages(): void {
     if (!hasMuchFree(this.#measure())) return;
-    this.#db.exec(`pragma incremental_vacuum(${batchPages})`);
-    touchSeal(this.#db);
+    this.#parts.db.exec(`pragma incremental_vacuum(${batchPages})`);
+    touchSeal(this.#parts.db);
   }
 
   #measure(): Pages {
@@ -121,12 +118,10 @@ export class Shrinking {
   async #emptyLog(file: string): Promise<boolean> {
     const checkpoint = (mode: string) => `pragma wal_checkpoint(${mode})`;
     const statements = ['pragma synchronous = full', checkpoint('passive'), checkpoint('truncate')];
-    try {
+    return wording(this.#parts.place, async () => {
       const { busy } = (await runInThread(file, busyTimeoutMs, statements)) as { busy: number };
       return busy === 0;
-    } catch (error) {
-      throw worded(error, this.#place);
-    }
+    });
   }
 }
 

@@ -7,7 +7,7 @@ import type { Survey } from '../../engine/survey.ts';
 import type { Clock } from '../../model/clock.ts';
 import { runtime } from '../../model/runtime.ts';
 import type { Sql } from '../values/survey-sql.ts';
-import { Surveyor, type SurveySource } from '../values/surveyor.ts';
+import { guarded, Surveyor, type SurveySource } from '../values/surveyor.ts';
 import type { Cells, Stored } from './cells.ts';
 import { type Connection, worded } from './driver.ts';
 import { SqlThread, ThreadNotStarted } from './sql-thread.ts';
@@ -54,7 +54,6 @@ export function sqliteSurvey({ db, file, cells, clock, place }: Parts): SqliteSu
     if (isClosed) throw new StoreClosed(place);
     return rows as Row[];
   };
-  const surveyor = new Surveyor(sqliteSource(cells, all), { clock });
   const reading = async <T>(read: () => Promise<T>): Promise<T> => {
     try {
       if (isClosed) throw new StoreClosed(place);
@@ -64,10 +63,7 @@ export function sqliteSurvey({ db, file, cells, clock, place }: Parts): SqliteSu
     }
   };
   return {
-    list: (query) => reading(() => surveyor.list(query)),
-    count: (filter, upTo) => reading(() => surveyor.count(filter, upTo)),
-    overview: (query) => reading(() => surveyor.overview(query)),
-    history: (id, query) => reading(() => surveyor.history(id, query)),
+    ...guarded(new Surveyor(sqliteSource(cells, all), { clock }), reading),
     async close() {
       isClosed = true;
       await thread?.end();

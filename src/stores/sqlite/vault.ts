@@ -6,7 +6,8 @@
 import { runtime } from '../../model/runtime.ts';
 import { type EncryptionRecord, notEncrypted, readRecord } from '../values/encryption.ts';
 import { type Keys, keyBytes } from '../values/keys.ts';
-import { lookupSecret, SealedCells, secretColumn } from '../values/sealed-cells.ts';
+import { lookupSecret, SealedCells } from '../values/sealed-cells.ts';
+import { secretColumn } from '../values/secrets.ts';
 import { blobs, type Stored } from './cells.ts';
 import type { Connection } from './driver.ts';
 

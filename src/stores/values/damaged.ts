@@ -1,4 +1,5 @@
-import type { TaskId } from '../../model/task.ts';
+import type { Page } from '../../engine/store.ts';
+import type { Task, TaskId } from '../../model/task.ts';
 
 /** What was read contradicts itself, though the database saw nothing wrong with it. */
 export class Damaged extends Error {}
@@ -29,4 +30,22 @@ export function readingTask<T>(id: TaskId, read: () => T): T {
   } catch (error) {
     throw damageOf(() => id, error);
   }
+}
+
+/** The tasks that can be read, and the ids of those that cannot. */
+export function soundOnly<Row>(
+  rows: readonly Row[],
+  read: (row: Row) => Task,
+): Pick<Page, 'tasks' | 'damaged'> {
+  const tasks: Task[] = [];
+  const damaged: TaskId[] = [];
+  for (const row of rows) {
+    try {
+      tasks.push(read(row));
+    } catch (error) {
+      if (!(error instanceof DamagedRecord)) throw error;
+      damaged.push(error.taskId);
+    }
+  }
+  return damaged.length > 0 ? { tasks, damaged } : { tasks };
 }

@@ -70,8 +70,10 @@ export class Overviews {
       sums.push(own.ended);
       await turn();
     }
-    const tools = [...byTool].map(([tool, tally]) => ({ tool, ...tally.live, ...tally.ended }));
-    tools.sort((a, b) => weightOf(b) - weightOf(a) || (a.tool < b.tool ? -1 : 1));
+    const busiestFirst = [...byTool].sort(
+      ([a, one], [b, other]) => other.total - one.total || (a < b ? -1 : 1),
+    );
+    const tools = busiestFirst.map(([tool, tally]) => ({ tool, ...tally.live, ...tally.ended }));
     return { live: whole.live, readySince: ready!.since, ended: whole.ended, buckets: sums, tools };
   }
 
@@ -132,6 +134,10 @@ class Tally {
       this.#durations[Math.min(duration, classes - 1)]! += count;
   }
 
+  get total(): number {
+    return Object.values(this.#counts).reduce((sum, count) => sum + count, 0);
+  }
+
   get live(): LiveCounts {
     const { queued, running, waiting } = this.#counts;
     return { queued, running, waiting };
@@ -154,18 +160,6 @@ class Tally {
     for (; at < classes - 1 && left > this.#durations[at]!; at++) left -= this.#durations[at]!;
     return Math.round(Math.expm1(at * classGrowth));
   }
-}
-
-function weightOf({
-  queued,
-  running,
-  waiting,
-  completed,
-  failed,
-  cancelled,
-  lost,
-}: LiveCounts & EndedCounts) {
-  return queued + running + waiting + completed + failed + cancelled + lost;
 }
 
 function dropFirst(map: Map<unknown, unknown>, max: number): void {

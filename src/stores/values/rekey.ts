@@ -12,6 +12,7 @@ import { type EncryptionRecord, settled } from './encryption.ts';
 import { keyBytes } from './keys.ts';
 import { placeOfSaid, type SaidRow } from './said.ts';
 import type { SealedCells } from './sealed-cells.ts';
+import { taskIn } from './texts.ts';
 
 export interface RekeyReport {
   /** The key for new values; null if encryption is being switched off. */
@@ -37,8 +38,14 @@ export const valueColumns = {
 export type Table = keyof typeof valueColumns;
 export const tables = Object.keys(valueColumns) as Table[];
 
-/** All columns that a value is bound to, and `key`, the idempotency key of a task. */
-export type Row = { readonly seq: number } & Readonly<Record<string, unknown>>;
+/** What a row is found by, all columns that a value is bound to, and `key`, the idempotency key of a task. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** Which values of a row change, by column. */
+export interface Rewritten {
+  readonly row: Row;
+  readonly values: Readonly<Record<string, unknown>>;
+}
 
 /** How much of a value is enough to find the id of its key. */
 export const headerBytes = 66;
@@ -49,10 +56,10 @@ export interface RekeyTarget<Text> {
   /** In one transaction: puts the next rows after `after` through `reencrypted`, and writes those that changed. */
   rewrite(
     table: Table,
-    after: number,
-  ): Promise<{ readonly rows: readonly Row[]; readonly changed: readonly Row[] }>;
+    after: Row | undefined,
+  ): Promise<{ readonly rows: readonly Row[]; readonly changed: readonly Rewritten[] }>;
   /** The next rows; of their values only the beginnings are needed, and in full those of `secrets` and `key`. */
-  scan(table: Table, after: number): Promise<readonly Row[]>;
+  scan(table: Table, after: Row | undefined): Promise<readonly Row[]>;
   /** In one transaction that no other one writes values next to. */
   change(decide: (record: EncryptionRecord) => EncryptionRecord | undefined): Promise<void>;
   /** Removes plain text that the database has deleted but not overwritten. */
@@ -65,7 +72,7 @@ export async function rekey<Text>(target: RekeyTarget<Text>): Promise<RekeyRepor
   for (const table of tables)
     await eachBatch(async (after) => {
       const { rows, changed } = await target.rewrite(table, after);
-      for (const { seq, ...values } of changed)
+      for (const { values } of changed)
         rewritten += Object.values(values).filter((value) => value !== null).length;
       return rows;
     });
@@ -92,23 +99,23 @@ export async function rekey<Text>(target: RekeyTarget<Text>): Promise<RekeyRepor
 }
 
 /** Rests as long as each batch took, so that others get their share of the database. */
-async function eachBatch(next: (after: number) => Promise<readonly Row[]>): Promise<void> {
-  for (let after = 0; ; ) {
+async function eachBatch(next: (after: Row | undefined) => Promise<readonly Row[]>): Promise<void> {
+  for (let last: Row | undefined; ; ) {
     const started = runtime.monotonic();
-    const rows = await next(after);
+    const rows = await next(last);
     if (rows.length === 0) return;
-    after = rows.at(-1)!.seq;
+    last = rows.at(-1);
     await pause(runtime.monotonic() - started);
   }
 }
 
-/** Which values of these rows change, by column; rows in which none does are left out. */
-export function reencrypted<Text>(table: Table, rows: readonly Row[], cells: SealedCells<Text>): Row[] {
+/** Rows in which no value changes are left out. */
+export function reencrypted<Text>(table: Table, rows: readonly Row[], cells: SealedCells<Text>): Rewritten[] {
   const { newest } = cells.record;
   return rows.flatMap((row) => {
     if (keyIdsIn(table, row, cells).every((id) => id === newest)) return [];
     try {
-      return [{ ...valuesOf(table, row, cells), seq: row.seq }];
+      return [{ row, values: valuesOf(table, row, cells) }];
     } catch (error) {
       if (isUnreadable(error)) return [];
       throw error;
@@ -133,7 +140,7 @@ function valuesOf<Text>(table: Table, row: Row, cells: SealedCells<Text>): Recor
     const column = `${table}.${name}`;
     const text = row[name] === null ? null : cells.read(row[name] as Text, column, id, version);
     values[name] = text === null ? null : cells.write(text, column, id, version);
-    if (table === 'tasks') values.key = row.key === null ? null : keyOf(JSON.parse(text!) as Task, cells);
+    if (table === 'tasks') values.key = row.key === null ? null : keyOf(taskIn(text!), cells);
   }
   return values;
 }

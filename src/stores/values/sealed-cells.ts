@@ -7,8 +7,8 @@ import { type Cipher, KeyMissing, keyIdOf } from './cipher.ts';
 import { Damaged } from './damaged.ts';
 import { type EncryptionRecord, notEncrypted, unlock } from './encryption.ts';
 import { type Keys, keyBytes } from './keys.ts';
+import { secretColumn } from './secrets.ts';
 
-export const secretColumn = 'secrets.value';
 /** The name of the secret under which idempotency keys are hashed; it outlives every key. */
 export const lookupSecret = 'idempotency keys';
 

@@ -155,13 +155,13 @@ export class SurveySql {
   history(task: number, afterVersion: number, limit: number): Sql {
     const { commits } = this.#dialect;
     const text = `
-      select own.version, own.at, own.events, own.journal, own.left_out
+      select own.version, own.at, own.events, own.journal, coalesce(own.left_out, 0) as left_out
       from (
-        select seq, version, size, sum(size) over (order by version) as total
+        select task, version, size, sum(size) over (order by version) as total
         from (
-          select seq, version, octet_length(events) + coalesce(octet_length(journal), 0) as size
+          select task, version, octet_length(events) + coalesce(octet_length(journal), 0) as size
           from ${commits} where task = ? and version > ? order by version limit ${limit}) as portion) as sized
-      join ${commits} as own on own.seq = sized.seq
+      join ${commits} as own on own.task = sized.task and own.version = sized.version
       where total = size or total <= ${historyLength} order by sized.version`;
     return { text, values: [task, afterVersion] };
   }

@@ -15,12 +15,12 @@ import type { Clock } from '../../model/clock.ts';
 import { runtime } from '../../model/runtime.ts';
 import { standings as allStandings, standingOf } from '../../model/standing.ts';
 import type { Task, TaskId } from '../../model/task.ts';
-import { withLease } from './body.ts';
+import { numberBefore } from './cursor.ts';
 import { DamagedRecord, readingTask } from './damaged.ts';
-import { InvalidCursor } from './invalid-cursor.ts';
 import { Overviews } from './overview.ts';
 import { codeOf, isLive, standingAt } from './standing-codes.ts';
 import { clockSlackMs, type Dialect, type Lane, type Range, type Sql, SurveySql } from './survey-sql.ts';
+import { eventsIn, taskIn, withLease } from './texts.ts';
 
 /** After this time a page or a count ends with the portion that it has read. */
 const budgetMs = 40;
@@ -88,7 +88,7 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
     cursor,
     ...filter
   }: SurveyFilter & { readonly limit: number; readonly cursor?: string }): Promise<SurveyPage> {
-    let reached = numberOf(cursor);
+    let reached = numberBefore(cursor);
     const isOver = this.#budget();
     const known = await this.#withoutSearch(filter);
     if (known) return { tasks: cursor === undefined ? known.map((row) => this.#listed(row)) : [] };
@@ -142,14 +142,13 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
       const known = rows[n - 1]?.version ?? afterVersion;
       const isGap = version - 1 - left_out > known || (n > 0 && version - 1 - left_out < known);
       if (isGap) throw new DamagedRecord(id, 'some of its commits are missing');
-      const read = (stored: Text, column: string) =>
-        readingTask(id, () => JSON.parse(this.#source.read(stored, column, id, version)));
-      return {
+      const read = (stored: Text, column: string) => this.#source.read(stored, column, id, version);
+      return readingTask(id, () => ({
         version,
         at,
-        events: read(events, 'commits.events'),
-        journal: journal === null ? [] : read(journal, 'commits.journal'),
-      };
+        events: eventsIn(read(events, 'commits.events')),
+        journal: journal === null ? [] : JSON.parse(read(journal, 'commits.journal')),
+      }));
     });
     // Only the task itself tells whether its history is complete.
     const task = this.#taskIn(row);
@@ -265,9 +264,9 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
   #taskIn(row: Row<Text>): Task | DamagedTask {
     const { id, owner, tool, created_at: createdAt } = row;
     const task = this.#unlessDamaged(row, (text) => {
-      const found = JSON.parse(text) as Task | null;
+      const found = taskIn(text);
       // A column of SQLite cannot hold half a character, a body can.
-      if (found?.id !== id || (found.owner !== owner && found.owner.toWellFormed() !== owner))
+      if (found.id !== id || (found.owner !== owner && found.owner.toWellFormed() !== owner))
         throw new DamagedRecord(id, 'the stored value is another task');
       return withLease(found, row.lease_until);
     });
@@ -293,13 +292,17 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
   }
 }
 
+/** The same `Survey`, whose every query goes through `reading`. */
+export function guarded(survey: Survey, reading: <T>(read: () => Promise<T>) => Promise<T>): Survey {
+  return {
+    list: (query) => reading(() => survey.list(query)),
+    count: (filter, upTo) => reading(() => survey.count(filter, upTo)),
+    overview: (query) => reading(() => survey.overview(query)),
+    history: (id, query) => reading(() => survey.history(id, query)),
+  };
+}
+
 function timeBudget(): () => boolean {
   const started = runtime.monotonic();
   return () => runtime.monotonic() - started > budgetMs;
-}
-
-function numberOf(cursor: string | undefined): number {
-  if (cursor === undefined) return Number.MAX_SAFE_INTEGER;
-  if (!/^\d{1,16}$/.test(cursor) || !Number.isSafeInteger(Number(cursor))) throw new InvalidCursor();
-  return Number(cursor);
 }

@@ -1,6 +1,7 @@
 /** The whole database at one moment, read with plain SQL through a connection of its own. */
 import { DatabaseSync } from 'node:sqlite';
 import type { Json, Task, TaskEvent, TaskId } from '../../../src/index.ts';
+import { eventsIn, taskIn } from '../../../src/stores/values/texts.ts';
 
 export type TaskRow = Readonly<Record<string, string | number | null>> & {
   readonly id: TaskId;
@@ -31,14 +32,14 @@ export function readSnapshot(file: string): Snapshot {
   try {
     db.exec('begin');
     const rows = db.prepare('select * from tasks order by seq').all() as unknown as TaskRow[];
-    const tasks = new Map(rows.map((row) => [row.id, JSON.parse(row.body) as Task]));
+    const tasks = new Map(rows.map((row) => [row.id, taskIn(row.body)]));
     const written = db.prepare(
       `select commits.*, task is null as removed,
         case when task is null then removed_id else tasks.id end as id
       from commits left join tasks on tasks.seq = task order by commits.seq`,
     );
     const all = written.all().map((row) => {
-      const events = JSON.parse(row.events as string);
+      const events = eventsIn(row.events as string);
       const journal = row.journal === null ? undefined : JSON.parse(row.journal as string);
       return { ...row, events, journal } as unknown as Commit & { id: TaskId | null; removed: 0 | 1 };
     });

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Change } from '../../../src/engine/change.ts';
 import type { TaskContext } from '../../../src/engine/context.ts';
-import type { Batch } from '../../../src/engine/journal.ts';
+import { batchIn } from '../../../src/engine/journal.ts';
 import { Worker, workerDefaults } from '../../../src/engine/worker.ts';
 import { createTasks, durableTool, type TaskId } from '../../../src/index.ts';
 import { openInputs } from '../../../src/model/task.ts';
@@ -41,8 +41,8 @@ test('random handlers on a real store survive workers that die at random, and re
 
   const remember = ({ writes }: Change) => {
     for (const { task, journal = [] } of writes)
-      for (const { entries: some = [] } of journal as unknown as Partial<Batch>[])
-        for (const { call } of some) {
+      for (const record of journal.filter(Array.isArray))
+        for (const { call } of batchIn(record).entries) {
           settled.add(`${task.id}/${call}`);
           entries++;
         }

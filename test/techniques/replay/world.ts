@@ -3,7 +3,7 @@
  * as a database does, so that nothing in it is shared with a handler, and changes them by the real rules only.
  */
 import type { Change, Verdict } from '../../../src/engine/change.ts';
-import { append, type Batch, type Journal, readJournal } from '../../../src/engine/journal.ts';
+import { append, batchIn, type Journal, readJournal } from '../../../src/engine/journal.ts';
 import type { Claim } from '../../../src/engine/queue.ts';
 import * as rules from '../../../src/engine/transitions.ts';
 import { Refusal } from '../../../src/model/errors.ts';
@@ -187,7 +187,7 @@ export class World {
       this.#tasks.set(task.id, task);
       if (task.id !== this.taskId) continue;
       for (const record of journal)
-        if (this.#records.push(record) > 1) append(this.recorded, copied(record) as unknown as Batch);
+        if (this.#records.push(record) > 1) append(this.recorded, batchIn(copied(record)));
     }
     return verdict;
   }
