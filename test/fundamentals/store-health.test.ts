@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { systemClock } from '../model/clock.ts';
-import { openSqlite } from '../stores/sqlite/open.ts';
-import { aTask } from '../testing/fixtures.ts';
-import { withCommands } from './decorated.ts';
-import { unobserved } from './observer.ts';
-import { StoreFull } from './store-errors.ts';
-import { StoreHealth } from './store-health.ts';
-import * as rules from './transitions.ts';
+import { withCommands } from '../../src/engine/decorated.ts';
+import { unobserved } from '../../src/engine/observer.ts';
+import { StoreFull } from '../../src/engine/store-errors.ts';
+import { StoreHealth } from '../../src/engine/store-health.ts';
+import * as rules from '../../src/engine/transitions.ts';
+import { systemClock } from '../../src/model/clock.ts';
+import { openSqlite } from '../../src/stores/sqlite/open.ts';
+import { aTask } from '../../src/testing/fixtures.ts';
 
 test('a store that failed is usable again after a write, and not after a claim that found nothing', async () => {
   const database = await openSqlite('memory:');
