@@ -4,6 +4,7 @@ import type { Json } from '../model/json.ts';
 import { outcomeWord } from '../model/outcome.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
 import type { Change, TaskWrite } from './change.ts';
+import { batchIn } from './journal.ts';
 import { type ObservedPass, type Observer, quietly, type Warning } from './observer.ts';
 
 export interface LogEntry {
@@ -161,10 +162,9 @@ function worded(event: TaskEvent, { task, at }: TaskWrite): LogEntry {
 
 /** When the attempts at steps that failed in this commit are to be repeated. */
 function retriesIn({ journal = [] }: TaskWrite): number[] {
-  return journal.flatMap((batch) => {
-    const { attempts = [] } = batch as { attempts?: readonly { readonly retryAt: number }[] };
-    return attempts.map(({ retryAt }) => retryAt);
-  });
+  return journal.flatMap((record) =>
+    Array.isArray(record) ? batchIn(record).attempts.map(({ retryAt }) => retryAt) : [],
+  );
 }
 
 // --- Repetition ---------------------------------------------------------------------------------------------
