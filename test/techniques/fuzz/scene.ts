@@ -116,8 +116,7 @@ async function wrongStates(tasks: Tasks, right: string): Promise<string[]> {
     ...tampered(right),
     sealer.seal(value, requests.now - 1),
     new Sealer(key, `request-state of ${stranger}`).seal(value, later),
-    sealer.seal({ ...value, argumentsDigest: 'other' }, later),
-    sealer.seal({ ...value, tool: 'nobody' }, later),
+    sealer.seal({ ...value, issuedFor: 'another call' }, later),
     new Sealer(key, 'something else').seal(value, later),
     new Sealer(new Uint8Array(32), purpose).seal(value, later),
   ];
