@@ -40,8 +40,9 @@ export function readRecord(text: unknown): EncryptionRecord {
   if (text === null) return notEncrypted;
   try {
     const record: Partial<EncryptionRecord> = JSON.parse(text as string);
-    if (record.keys?.every(({ id, proof }) => id && proof) && record.retired && record.revision)
-      return record as EncryptionRecord;
+    const isKey = ({ id, proof }: Partial<EncryptionRecord['keys'][number]>) =>
+      typeof id === 'string' && typeof proof === 'string';
+    if (record.keys?.every(isKey) && record.retired && record.revision) return record as EncryptionRecord;
   } catch {
     // As if something were missing.
   }
