@@ -3,7 +3,7 @@
  * passes, without a clock: a line of a later pass than the one that committed the entry is one too many.
  */
 
-import type { Batch } from '../../src/engine/journal.ts';
+import { batchIn } from '../../src/engine/journal.ts';
 import type { TaskId } from '../../src/index.ts';
 import type { Commit, Snapshot } from '../../test/techniques/chaos/snapshot.ts';
 import type { Problem } from './problem.ts';
@@ -59,15 +59,17 @@ function committedIn(task: TaskId, commits: readonly Commit[]): Committed {
   for (const { events, journal } of commits) {
     for (const event of events) if (event.type === 'claimed') pass = event.epoch;
     for (const record of journal ?? []) {
-      const batch = record as unknown as Partial<Batch>;
-      kinds.push(...(batch.calls ?? []).map(({ kind }) => kind));
-      for (const { call } of batch.entries ?? []) {
+      // The first record has the arguments.
+      if (!Array.isArray(record)) continue;
+      const batch = batchIn(record);
+      kinds.push(...batch.calls.map(({ kind }) => kind));
+      for (const { call } of batch.entries) {
         if (kinds[call] !== 'step' && kinds[call] !== 'until') continue;
         const key = `${task}/${call}`;
         if (entries.has(key)) twice.push(key);
         entries.set(key, pass);
       }
-      for (const { call } of batch.attempts ?? []) {
+      for (const { call } of batch.attempts) {
         const key = `${task}/${call}`;
         const attempt = [...attempts.keys()].filter((one) => one.startsWith(`${key} `)).length + 1;
         attempts.set(`${key} ${attempt}`, pass);

@@ -1,6 +1,6 @@
 /** The cross-check: what the port of the store tells of the same run, to a process that nobody kills. */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Batch } from '../../../src/engine/journal.ts';
+import { batchIn } from '../../../src/engine/journal.ts';
 import type { Database, TaskId } from '../../../src/index.ts';
 import { type HistoryFile, moment } from './history.ts';
 
@@ -30,8 +30,8 @@ export class Watch {
       const task = await store.get(id);
       if (!task) continue;
       while (this.#versions.get(id) !== task.version && moment() - started < behindMs) await pause(50);
-      const batches = (await store.journal(id)) as unknown as Partial<Batch>[];
-      const settled = batches.flatMap(({ entries = [] }) => entries.map(({ call }) => call));
+      const [, ...batches] = await store.journal(id);
+      const settled = batches.flatMap((batch) => batchIn(batch).entries.map(({ call }) => call));
       this.#history.add({ what: 'stored', task: id, version: task.version, settled });
     }
   }
