@@ -82,7 +82,7 @@ export class SimDatabase {
     return this.#everyone.get(name);
   }
 
-  /** It has neither died nor closed its store: only then it may go on with what it holds. */
+  /** It has neither died nor closed its store, so it may still work on what it holds. */
   isOpen(name: string): boolean {
     return this.#members.has(name);
   }

@@ -99,7 +99,7 @@ export class PlainCalls {
     return [...this.#witness.tasks.values()].filter((task) => task.rootId === rootId);
   }
 
-  /** Nobody answers it, or whoever did is dead. A call that was cancelled is not lost: no other joins it. */
+  /** Nobody answers it, or the process that did is dead. A call that was cancelled is not lost: no other joins it. */
   #isLost(answering: string | null): boolean {
     const process = answering === null ? undefined : processAnswering(answering);
     return process !== '' && (process === undefined || !this.isAlive(process));

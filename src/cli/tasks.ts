@@ -146,7 +146,7 @@ async function come(
 
 // --- Coming back for a moment -------------------------------------------------------------------------------
 
-/** Whoever only looks does not wait for a server that is away. */
+/** A command that only shows a call does not wait for a server that is away. */
 const patience = '5s';
 const never = new Promise<never>(() => {});
 

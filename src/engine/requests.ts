@@ -235,7 +235,7 @@ export class Requests {
 
   /**
    * The client cancelled a request of its session that another process may serve. A call of a dead process is lost and
-   * not open: nothing cancels it. The task is first taken from the call, so that no other call joins it meanwhile.
+   * not open: nothing cancels it. The task is first taken from the call, so that no other call joins it.
    */
   async cancelElsewhere(request: string, reason: string, by?: Actor): Promise<void> {
     const { calls, queue, store } = this.#database;

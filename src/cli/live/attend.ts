@@ -83,7 +83,7 @@ class Attendance {
     }
   }
 
-  /** Before there is a task, whoever leaves ends the process. */
+  /** Before there is a task, leaving ends the process. */
   async #unlessLeft<T extends object>(begun: Promise<T>): Promise<T> {
     begun.catch(() => {});
     const first = await Promise.race([begun, this.#halted.promise]);

@@ -164,7 +164,7 @@ class TaskLines {
     const shown = this.#rootId === undefined ? [this.#root] : [...this.#below(this.#rootId)];
     const room = Math.max(1, frame.rows);
     if (shown.length <= room) return shown.map((task) => this.#line(task, frame));
-    // What still goes on is what people look for.
+    // People look for what still runs.
     const [root, ...rest] = shown as [Shown, ...Shown[]];
     const byInterest = [...rest.filter((task) => !isOver(task)), ...rest.filter(isOver)];
     const kept = new Set(byInterest.slice(0, Math.max(0, room - 2)));

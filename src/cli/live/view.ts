@@ -127,7 +127,7 @@ export const jsonView: View = {
   detached: (id, comeBack) => print('detached', { id, comeBack }),
   result: (id, result) => {
     print('result', { id, result });
-    // As other errors: a program reads stdout, and whoever reads its log sees why it failed.
+    // As other errors: a program reads stdout, and its log shows why it failed.
     if (result.isError) say({ message: oneLine(errorTextOf(result)) });
   },
   failed: (id, message, code) => print('error', { id, message, code }),

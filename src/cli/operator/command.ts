@@ -182,7 +182,7 @@ function keyAndAnswer(
   if (isDeclined && second !== undefined) throw new WrongUsage('--decline takes no answer beside it');
   if (first === undefined) return {};
   if (second !== undefined) return { key: first, json: readJson(second, 'an answer') as Json };
-  // A key of its own is one that is no JSON.
+  // A word that is not JSON is the key.
   if (isDeclined || !/^\s*(\{|null\s*$)/.test(first)) return { key: first };
   return { json: readJson(first, 'an answer') as Json };
 }

@@ -21,7 +21,7 @@ export interface LiveView {
   /** Whether the view is to be looked at anew. */
   heard(message: ChangeMessage): boolean;
   /** Looks; says whether it is over. */
-  look(): Promise<'over' | 'goes on'>;
+  look(): Promise<'over' | 'continues'>;
   /** Where there is a terminal to draw in, and nobody wants JSON. */
   draw(size: { readonly columns: number; readonly rows: number; readonly isAway: boolean }): string[];
 }
@@ -93,7 +93,7 @@ export async function live({ desk, sight, values }: At, view: LiveView): Promise
   keys.listen();
   try {
     const parts = [listening(), looking()].map((part) => part.finally(() => end.abort()));
-    // Whoever leaves does not wait for a server that does not answer.
+    // Leaving does not wait for a server that does not answer.
     return await Promise.race([left.promise, Promise.all(parts).then(() => 'over' as const)]);
   } finally {
     runtime.clearInterval(timer);

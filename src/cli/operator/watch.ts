@@ -37,13 +37,13 @@ export async function watchAll(at: At): Promise<number> {
       return sight.terminal !== undefined;
     },
     look: async () => {
-      if (!sight.terminal || values.json) return 'goes on';
+      if (!sight.terminal || values.json) return 'continues';
       const [overview, running] = await Promise.all([
         desk.overview({ windowMs }),
         desk.list({ standings: ['running', 'queued'], limit: 50 }),
       ]);
       board = { ...overview, running: running.tasks };
-      return 'goes on';
+      return 'continues';
     },
     draw: ({ columns, rows, isAway }) => {
       const look = at.look(columns);
@@ -157,7 +157,7 @@ export async function watchOne(at: At, first: TaskStory): Promise<number> {
       if (!found) throw new CommandFailed(`Task ${first.task.id} was removed.`);
       story = found;
       tell();
-      return story.task.finishedAt === undefined ? 'goes on' : 'over';
+      return story.task.finishedAt === undefined ? 'continues' : 'over';
     },
     draw: ({ columns, rows, isAway }) => {
       const look = at.look(columns);
