@@ -358,14 +358,20 @@ export class Witness {
       if (task.phase !== 'done' && !this.#isForsaken(task.rootId)) yield task;
   }
 
-  /** Nobody waits for it, or it asked a plain client that is gone: only the same session could join it and answer. */
+  /**
+   * Its caller left, or it asked a plain client that is gone: only the same session could join it and answer. While a
+   * task of the tree runs or is due, the tree is not at rest.
+   */
   #isForsaken(rootId: TaskId): boolean {
     const program = this.#programs.get(rootId) ?? '';
-    if (this.#givenUp.has(program)) return true;
-    if (!this.#plain.has(program)) return false;
-    for (const { rootId: root, phase } of this.tasks.values())
-      if (root === rootId && phase === 'waiting') return true;
-    return false;
+    if (!this.#givenUp.has(program) && !this.#plain.has(program)) return false;
+    let isWaiting = false;
+    for (const task of this.tasks.values()) {
+      if (task.rootId !== rootId || task.phase === 'done') continue;
+      if (task.holder !== undefined || task.wakeAt !== null) return false;
+      isWaiting ||= task.phase === 'waiting';
+    }
+    return isWaiting;
   }
 
   /** At the end, when nothing disturbs any more. */
