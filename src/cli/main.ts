@@ -33,7 +33,7 @@ Usage: holdfast COMMAND [OPTION...]
   tasks          list calls made here, come back to them, answer and cancel them; for operators, all tasks of a server
   audit          say who did what to which task, from the audit log of a store
   store          re-encrypt a store: rotate its keys, switch encryption on or off
-  demo           serve a few durable tools, to try them; also has a client for the terminal
+  demo           serve a few durable tools, to try them
 
   -h, --help     say this, or with a command how to use it
   --version      say which version this is

@@ -89,24 +89,23 @@ export function version(): string {
   return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
 }
 
-/** How to start the demo, or with arguments its client, as whoever started this process would write it. */
-export function howToRun(...args: readonly string[]): string {
-  const { npm_lifecycle_event: script, npm_package_name: name, npm_command: command } = process.env;
-  if (script === 'start' && name === 'holdfast')
-    return ['npm start', ...(args.length > 0 ? ['--', ...args] : [])].join(' ');
-  return [command === 'exec' ? 'npx holdfast demo' : 'holdfast demo', ...args].join(' ');
-}
-
 export const defaultPort = 7420;
-
-/** What follows a call if the server is not where calls go by themselves. */
-export function urlOption(url: string): string[] {
-  return url === `http://127.0.0.1:${defaultPort}/mcp` ? [] : ['--url', url];
-}
 
 /** As whoever started this process would call it. */
 export function command(): string {
-  return process.env.npm_command === 'exec' ? 'npx holdfast' : 'holdfast';
+  return process.env.npm_command === 'exec' || isNpmStart() ? 'npx holdfast' : 'holdfast';
+}
+
+/** The command that calls a tool of the demo at this URL. */
+export function demoCall(url: string, ...call: readonly string[]): string {
+  if (url !== `http://127.0.0.1:${defaultPort}/mcp`) return [command(), 'call', url, ...call].join(' ');
+  return [isNpmStart() ? 'npm start --' : `${command()} demo`, 'call', ...call].join(' ');
+}
+
+/** `npm start` in this repository, where `holdfast` is not on the path. */
+function isNpmStart(): boolean {
+  const { npm_lifecycle_event: script, npm_package_name: name } = process.env;
+  return script === 'start' && name === 'holdfast';
 }
 
 /** As a word of a shell. */

@@ -17,7 +17,7 @@ interface Place {
 }
 
 export function typed(command: string, { cwd, port = 0 }: Place): Piped {
-  return new Piped(['sh', '-c', command], cwd, { PORT: String(port) });
+  return new Piped(['sh', '-c', command], cwd, { PORT: String(port), XDG_DATA_HOME: join(cwd, 'data') });
 }
 
 /** The `holdfast` command of this repository; `env` stands before it as in a shell, such as `NAME=value`. */

@@ -10,7 +10,7 @@ import { serveHttp } from '../../server/http/serve.ts';
 import { createTasks, type Tasks } from '../../server/tasks.ts';
 import { sqlite } from '../../sqlite.ts';
 import { operatorToken, portWorded, sayStoreTrouble } from '../serving.ts';
-import { howToRun, urlOption, version } from '../usage.ts';
+import { demoCall, version } from '../usage.ts';
 import { writeSample } from './sample.ts';
 import { demoTools } from './tools.ts';
 
@@ -70,7 +70,7 @@ function greet(url: string, dashboard: string, data: string, found: number): voi
 
 Try this in a second terminal:
 
-  ${howToRun('call', 'count', `'{"to": 30}'`, ...urlOption(url))}
+  ${demoCall(url, 'count', `'{"to": 30}'`)}
 `);
 }
 
