@@ -44,14 +44,20 @@ export function withoutHolder<T extends ActiveTask>(task: T): T {
   return rest as T;
 }
 
-/** A task that ends leaves no question open. */
-export function withdrawnAll(task: ActiveTask, at: number): { inputs: SettledInput[]; events: TaskEvent[] } {
+/** Takes back the open questions that `isMeant` picks. */
+export function withdrawn(task: ActiveTask, at: number, isMeant: (key: string) => boolean) {
   const events: TaskEvent[] = [];
-  const inputs = (task.inputs as readonly InputRecord[]).map((input): SettledInput => {
-    if (input.state !== 'open') return input;
+  const inputs = (task.inputs as readonly InputRecord[]).map((input): InputRecord => {
+    if (input.state !== 'open' || !isMeant(input.key)) return input;
     events.push({ type: 'withdrawn', key: input.key });
     const { delivery: _, ...asked } = input;
     return { ...asked, state: 'withdrawn', withdrawnAt: at };
   });
   return { inputs, events };
+}
+
+/** A task that ends leaves no question open. */
+export function withdrawnAll(task: ActiveTask, at: number) {
+  const { inputs, events } = withdrawn(task, at, () => true);
+  return { inputs: inputs as SettledInput[], events };
 }

@@ -50,7 +50,7 @@ import {
   type Verdict,
   write,
 } from './change.ts';
-import { asleep, bumped, fenced, seen, wake, withoutHolder } from './fenced.ts';
+import { asleep, bumped, fenced, seen, wake, withdrawn, withoutHolder } from './fenced.ts';
 import { boundTo } from './publication.ts';
 import type { Claim, FreedHolder } from './queue.ts';
 
@@ -371,13 +371,7 @@ export function completeEvent(task: Task, name: string, value: Json, at: number)
 /** Takes back open questions that nobody needs answered any more. */
 export function withdraw(task: Task, keys: readonly string[], at: number): Verdict {
   if (task.phase !== 'waiting') return unchanged(task);
-  const events: TaskEvent[] = [];
-  const inputs = task.inputs.map((input) => {
-    if (input.state !== 'open' || !keys.includes(input.key)) return input;
-    events.push({ type: 'withdrawn', key: input.key });
-    const { delivery: _, ...asked } = input;
-    return { ...asked, state: 'withdrawn' as const, withdrawnAt: at };
-  });
+  const { inputs, events } = withdrawn(task, at, (key) => keys.includes(key));
   return settleInputs(task, inputs, events, at);
 }
 
