@@ -1,7 +1,7 @@
 /**
  * `fetch` for calls of upstreams: most of them are answered in a few bytes, which Node's own client brings for a
- * fraction of what the streams of the web cost. It asks for no compression and follows no redirect, which is what the
- * transport wants of it.
+ * fraction of what the streams of the web cost. The global `fetch` also gives up an answer that is silent for 300 s,
+ * and a tool may take longer. It asks for no compression and follows no redirect, which is what the transport wants.
  */
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
