@@ -1,12 +1,14 @@
 /** What users get: the packed package, installed into an empty folder, as TypeScript, Node and an old Node see it. */
 import { spawnSync } from 'node:child_process';
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -27,10 +29,19 @@ const command = join(consumer, 'node_modules/.bin/holdfast');
 
 beforeAll(() => {
   mkdirSync(consumer);
-  npm(root, 'pack', '--pack-destination', folder);
+  npm(copyOfRepository(), 'pack', '--pack-destination', folder);
   writeFileSync(join(consumer, 'package.json'), '{ "type": "module", "private": true }');
   npm(consumer, 'install', '--prefer-offline', join(folder, `holdfast-${version}.tgz`));
 });
+
+/** Packing empties the folders of the dashboard and of the build for a moment, and other tests use them. */
+function copyOfRepository(): string {
+  const copy = join(folder, 'repository');
+  const isLeftOut = /\/(node_modules|dist|\.git|\.holdfast|test|bench|sim)$/;
+  cpSync(root, copy, { recursive: true, filter: (path) => !isLeftOut.test(path.slice(root.length)) });
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+  return copy;
+}
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
