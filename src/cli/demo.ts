@@ -1,7 +1,7 @@
 /** `holdfast demo`: durable tools to try on a server of their own. */
 import { resolve } from 'node:path';
 import { portFrom } from './serving.ts';
-import { command, defaultPort, readArguments, WrongUsage } from './usage.ts';
+import { CommandFailed, command, defaultPort, demoCommand, readArguments, WrongUsage } from './usage.ts';
 
 const help = `Serves a few durable tools over MCP on this machine, with a dashboard that shows their tasks.
 
@@ -19,22 +19,24 @@ export async function demo(args: readonly string[]): Promise<number> {
     data: { type: 'string' },
   });
   if (positionals.length > 0) throw new WrongUsage(`the demo takes no "${positionals[0]}"`);
-  const port = portFrom(values.port ?? defaultedPort());
+  const port = portFrom(values.port ?? usualPort());
   const { serveDemo } = await import('./demo/serve.ts');
   await serveDemo(port, process.cwd(), resolve(values.data ?? '.holdfast'));
   return 0;
 }
 
 async function callDemo(args: readonly string[]): Promise<number> {
-  const { call } = await import('./call.ts');
+  const [{ call }, { NoServer }] = await Promise.all([import('./call.ts'), import('./target.ts')]);
   try {
-    return await call([`http://127.0.0.1:${defaultedPort()}/mcp`, ...args]);
+    return await call([`http://127.0.0.1:${usualPort()}/mcp`, ...args]);
   } catch (error) {
+    if ((error as Error).cause instanceof NoServer)
+      throw new CommandFailed(`${(error as Error).message} Start it with \`${demoCommand()}\`.`);
     if (error instanceof WrongUsage) error.help = `${command()} call --help`;
     throw error;
   }
 }
 
-function defaultedPort(): string {
+function usualPort(): string {
   return process.env.PORT || String(defaultPort);
 }

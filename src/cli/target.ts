@@ -149,6 +149,9 @@ export async function connectTo(
   }
 }
 
+/** No server answered where the caller looked for one. */
+export class NoServer extends CommandFailed {}
+
 function unreachable(error: unknown, target: Target, complaint: string | undefined): CommandFailed {
   const where = described(target);
   const { status, code } = error as { status?: number; code?: unknown };
@@ -161,7 +164,7 @@ function unreachable(error: unknown, target: Target, complaint: string | undefin
   let deepest = error as Error;
   while (deepest.cause instanceof Error) deepest = deepest.cause;
   const why = oneLine(complaint ?? (deepest.message || String(error))).replace(/\.$/, '');
-  return new CommandFailed(
+  return new NoServer(
     'url' in target.upstream
       ? `There is no MCP server at ${where}: ${why}.`
       : `"${where}" does not serve MCP: ${why}.`,

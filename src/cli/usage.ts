@@ -99,7 +99,11 @@ export function command(): string {
 /** The command that calls a tool of the demo at this URL. */
 export function demoCall(url: string, ...call: readonly string[]): string {
   if (url !== `http://127.0.0.1:${defaultPort}/mcp`) return [command(), 'call', url, ...call].join(' ');
-  return [isNpmStart() ? 'npm start --' : `${command()} demo`, 'call', ...call].join(' ');
+  return [demoCommand(), ...(isNpmStart() ? ['--'] : []), 'call', ...call].join(' ');
+}
+
+export function demoCommand(): string {
+  return isNpmStart() ? 'npm start' : `${command()} demo`;
 }
 
 /** `npm start` in this repository, where `holdfast` is not on the path. */

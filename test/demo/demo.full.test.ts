@@ -100,11 +100,15 @@ test.concurrent('told to stop it ends with 0, and its tasks go on with the next 
   await holdfast('demo --data elsewhere', { cwd }).says(/^3 tasks go on\.$/m);
 });
 
-test.concurrent('a call without a server says where there is none', async () => {
+test.concurrent('a call without a server says where there is none and how to start it', async () => {
   const port = await freePort();
   const { code, stderr } = await holdfast('demo call count', { cwd: temporaryFolder(), port }).ended;
   expect(code).toBe(1);
-  expect(stderr).toContain(`holdfast: There is no MCP server at http://127.0.0.1:${port}/mcp`);
+  expect(stderr).toMatch(
+    new RegExp(
+      `^holdfast: There is no MCP server at http://127.0.0.1:${port}/mcp: .*\\. Start it with \`holdfast demo\`\\.\n$`,
+    ),
+  );
 });
 
 test.concurrent('an answer comes from --answer or later, and null declines', async () => {

@@ -74,7 +74,7 @@ class Attendance {
       const message = this.#wordsFor(error as Error);
       view.end?.('failed');
       view.failed?.(this.#id, message, (error as { code?: number }).code);
-      throw new CommandFailed(message);
+      throw new CommandFailed(message, { cause: error });
     } finally {
       this.#over.abort();
       view.end?.(how);
