@@ -14,7 +14,7 @@ function limited(limits: Partial<Limits>) {
   const clock = new ManualClock();
   const reports: Suspicion[] = [];
   const observer = { refused: () => {}, suspicious: (one: Suspicion) => void reports.push(one) };
-  return { clock, reports, limiter: new Limiter({ ...defaultLimits, ...limits }, clock, observer) };
+  return { clock, reports, limiter: new Limiter({ ...defaultLimits, ...limits }, { clock, observer }) };
 }
 
 /** What the act is refused with; undefined if it is not. */

@@ -8,10 +8,10 @@ import type { AuditRecorder } from '../engine/audit-log.ts';
 import { type Observer, quietly, type Suspicion } from '../engine/observer.ts';
 import type { Requests } from '../engine/requests.ts';
 import type { Clock } from '../model/clock.ts';
-import { type Owner, pollHintMs, type Task, type TaskId } from '../model/task.ts';
+import { type Owner, pollHintMs, type Task } from '../model/task.ts';
 import { OverLimit } from '../protocol/errors.ts';
 import { anonymous, type Caller } from './caller.ts';
-import { type Limits, limitMessages } from './limits.ts';
+import { type Limits, overLimit } from './limits.ts';
 import { Quota } from './quota.ts';
 
 /** What is limited to a rate. */
@@ -23,34 +23,32 @@ const unremarkable = 600;
 /** When a server that is full may have room again. */
 const comeBackMs = 5_000;
 
+/** Tells the time, and hears of refusals. */
+export interface LimiterHost {
+  readonly clock: Clock;
+  readonly observer: Pick<Observer, 'refused' | 'suspicious'>;
+  readonly recorder?: AuditRecorder | undefined;
+}
+
 export class Limiter {
   readonly limits: Limits;
-  readonly #clock: Clock;
-  readonly #observer: Pick<Observer, 'refused' | 'suspicious'>;
-  readonly #recorder: AuditRecorder | undefined;
+  readonly #host: LimiterHost;
   readonly #quota: Quota;
-  readonly #spent: Readonly<Record<Spending, MinuteCounts<Owner>>>;
+  readonly #spent: Readonly<Record<Spending, MinuteCounts>>;
   /** By owner and address. */
-  readonly #misses: MinuteCounts<string>;
-  readonly #polls: MinuteCounts<TaskId>;
+  readonly #misses: MinuteCounts;
+  readonly #polls: MinuteCounts;
   readonly #subscriptions = new Map<Owner, number>();
   #subscriptionsInAll = 0;
 
-  constructor(
-    limits: Limits,
-    clock: Clock,
-    observer: Pick<Observer, 'refused' | 'suspicious'>,
-    recorder?: AuditRecorder,
-  ) {
+  constructor(limits: Limits, host: LimiterHost) {
     this.limits = limits;
-    this.#clock = clock;
-    this.#observer = observer;
-    this.#recorder = recorder;
+    this.#host = host;
     this.#quota = new Quota(limits);
-    const counts = () => new MinuteCounts<Owner>(clock);
+    const counts = () => new MinuteCounts(host.clock);
     this.#spent = { calls: counts(), looks: counts(), results: counts(), lists: counts() };
-    this.#misses = new MinuteCounts(clock);
-    this.#polls = new MinuteCounts(clock);
+    this.#misses = counts();
+    this.#polls = counts();
   }
 
   /** Refuses what is more than the owner's share of a minute. */
@@ -82,7 +80,7 @@ export class Limiter {
         pattern: 'failedLooks',
         owner,
         count: most,
-        at: this.#clock.now(),
+        at: this.#host.clock.now(),
         ...(from !== undefined && { address: from }),
       });
     if (minute.times > most) this.#refuse(owner, 'failedLooksPerMinute', this.#leftOf(minute));
@@ -91,14 +89,15 @@ export class Limiter {
   /** A caller polls a task of its own. If it does so far too often, it is answered at the pace of the hint. */
   polled(task: Task): void {
     const { pollsPerHint } = this.limits;
+    const { clock } = this.#host;
     const minute = this.#polls.add(task.id);
     if (minute.times <= unremarkable) return;
-    const hintMs = pollHintMs(task, this.#clock.now());
+    const hintMs = pollHintMs(task, clock.now());
     if (minute.times <= (pollsPerHint * minuteMs) / hintMs) return;
-    const at = this.#clock.monotonic();
+    const at = clock.monotonic();
     const { id, owner } = task;
     if (minute.notBefore === undefined)
-      this.#report({ pattern: 'eagerPolls', owner, task: id, count: minute.times, at: this.#clock.now() });
+      this.#report({ pattern: 'eagerPolls', owner, task: id, count: minute.times, at: clock.now() });
     else if (at < minute.notBefore)
       this.#refuse(owner, 'pollsPerHint', minute.notBefore - at, `: once in ${hintMs} ms is enough.`);
     minute.notBefore = at + hintMs;
@@ -127,28 +126,27 @@ export class Limiter {
 
   /** An unused session was removed for another of its owner. */
   sessionWent(): void {
-    quietly(() => this.#observer.refused('sessionsPerOwner'));
+    quietly(() => this.#host.observer.refused('sessionsPerOwner'));
   }
 
   #leftOf({ until }: Minute): number {
-    return until - this.#clock.monotonic();
+    return until - this.#host.clock.monotonic();
   }
 
   #report(suspicion: Suspicion): void {
-    quietly(() => this.#observer.suspicious(suspicion));
+    quietly(() => this.#host.observer.suspicious(suspicion));
   }
 
   #refuse(owner: Owner, limit: keyof Limits, retryAfterMs?: number, advice = ''): never {
-    const message = limitMessages[limit](this.limits[limit]);
-    const refusal = new OverLimit(limit, `${message}${advice}`, retryAfterMs);
+    const refusal = overLimit(this.limits, limit, retryAfterMs, advice);
     this.#note(owner, refusal);
     throw refusal;
   }
 
   #note(owner: Owner, { limit, message: reason }: OverLimit): void {
-    quietly(() => this.#observer.refused(limit));
+    quietly(() => this.#host.observer.refused(limit));
     const entry = { owner, taskId: null, by: 'caller', reason, details: { limit } } as const;
-    this.#recorder?.refuse({ action: 'limited', ...entry });
+    this.#host.recorder?.refuse({ action: 'limited', ...entry });
   }
 }
 
@@ -161,16 +159,16 @@ interface Minute {
 }
 
 /** Counts by key, each in minutes that begin with its first count. */
-class MinuteCounts<Key> {
+class MinuteCounts {
   readonly #clock: Clock;
   /** The oldest first. */
-  readonly #minutes = new Map<Key, Minute>();
+  readonly #minutes = new Map<string, Minute>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  add(key: Key): Minute {
+  add(key: string): Minute {
     const now = this.#clock.monotonic();
     const known = this.#minutes.get(key);
     if (known && now < known.until) {

@@ -6,8 +6,7 @@
  */
 import type { Requests } from '../engine/requests.ts';
 import type { Owner } from '../model/task.ts';
-import { OverLimit } from '../protocol/errors.ts';
-import { type Limits, limitMessages } from './limits.ts';
+import { type Limits, overLimit } from './limits.ts';
 
 /** How long a count is used. */
 const usedForMs = 30_000;
@@ -37,6 +36,7 @@ interface Counted extends Numbers {
 }
 
 export class Quota {
+  readonly #limits: Limits;
   readonly #own: Numbers;
   readonly #all: Numbers;
   readonly #isUnlimited: boolean;
@@ -47,6 +47,7 @@ export class Quota {
   readonly #creating = new Set<Promise<unknown>>();
 
   constructor(limits: Limits) {
+    this.#limits = limits;
     this.#own = { live: limits.liveTasksPerOwner, kept: limits.keptTasksPerOwner };
     this.#all = { live: limits.liveTasks, kept: limits.keptTasks };
     const numbers = [...Object.values(this.#own), ...Object.values(this.#all)];
@@ -62,7 +63,7 @@ export class Quota {
       const { monotonic: now } = requests;
       const full = own && kinds.find((kind) => own[kind] + own.created >= this.#own[kind]);
       // An owner may have made room since: nobody is refused before its tasks are counted again.
-      if (full && isRecounted) throw overLimit(`${full}TasksPerOwner`, this.#own[full]);
+      if (full && isRecounted) throw overLimit(this.#limits, `${full}TasksPerOwner`);
       if (!own || full || own.created >= own.share || now - own.at > usedForMs) {
         await this.#count(requests, owner);
         isRecounted = true;
@@ -88,7 +89,7 @@ export class Quota {
       const room = own[kind] + own.created > most * modestPart ? most * unreserved : most;
       // The caller cannot make room: it can only come back.
       if (all[kind] + all.created >= room)
-        throw overLimit(`${kind}Tasks`, most, Math.max(1_000, this.#usedUntil(all) - now));
+        throw overLimit(this.#limits, `${kind}Tasks`, Math.max(1_000, this.#usedUntil(all) - now));
     }
   }
 
@@ -132,8 +133,4 @@ export class Quota {
       created: 0,
     });
   }
-}
-
-function overLimit(limit: keyof Limits, most: number, retryAfterMs?: number): OverLimit {
-  return new OverLimit(limit, limitMessages[limit](most), retryAfterMs);
 }

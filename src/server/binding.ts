@@ -129,7 +129,7 @@ export class Binding {
   constructor(tasks: Tasks, options: ServingOptions) {
     const { window = '200ms', owner = ownerOf, anonymousRetention = '1h', drafts = [], limits } = options;
     this.tasks = tasks;
-    this.limiter = new Limiter(limitsFrom(limits), tasks.clock, tasks.observer, tasks.recorder);
+    this.limiter = new Limiter(limitsFrom(limits), tasks);
     const wanted = drafts === 'all' ? allDrafts : [drafts].flat();
     const unknown = wanted.find((draft) => !allDrafts.includes(draft));
     if (unknown !== undefined) throw new UnknownDraft(unknown);
