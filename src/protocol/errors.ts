@@ -94,7 +94,8 @@ export function commonFault(error: unknown): WireFault {
     return { code: internalError, message: error.message, data: overLimit(error) };
   if (error instanceof Unavailable)
     return { code: internalError, message: error.forCallers, data: unavailable };
-  if (isRefusalOfParams(error)) return { code: invalidParams, message: error.message };
+  if (refusalsOfParams.some((one) => error instanceof one))
+    return { code: invalidParams, message: (error as HoldfastError).message };
   return { code: internalError, message: 'Internal error: the server could not carry out the request.' };
 }
 
@@ -127,16 +128,13 @@ function failureOf({ outcome, message }: CallFailed): WireFault {
   return { code, message, ...(data !== undefined && !isUnavailable(data) && { data }) };
 }
 
-function isRefusalOfParams(error: unknown): error is HoldfastError {
-  const classes = [
-    TaskNotFound,
-    TaskExists,
-    TaskIsDone,
-    BadAnswer,
-    IdempotencyKeyReused,
-    NameTooLong,
-    InvalidParams,
-    MissingCapability,
-  ];
-  return error instanceof HoldfastError && classes.some((one) => error instanceof one);
-}
+const refusalsOfParams = [
+  TaskNotFound,
+  TaskExists,
+  TaskIsDone,
+  BadAnswer,
+  IdempotencyKeyReused,
+  NameTooLong,
+  InvalidParams,
+  MissingCapability,
+];

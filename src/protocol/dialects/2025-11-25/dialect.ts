@@ -25,15 +25,12 @@ export const tasksOf2025: Dialect = {
   admits: () => true,
   tasksRequired: (what) =>
     new NotOffered(`${what} must be called as a task: put "task": {} into the params of the call.`),
-  created: (tree, now) => ({ task: toTask(tree, now) as unknown as JsonObject }),
-  shown: (tree, now) => toTask(tree, now) as unknown as JsonObject,
-  listed: (tree, now) => toTask(tree, now) as unknown as JsonObject,
+  created: (tree, now) => ({ task: shown(tree, now) }),
+  shown,
+  listed: shown,
   related: relatedTo,
-  news: (tree, now) => ({
-    method: 'notifications/tasks/status',
-    params: toTask(tree, now) as unknown as JsonObject,
-  }),
-  acknowledged: (tree, now) => toTask(tree, now) as unknown as JsonObject,
+  news: (tree, now) => ({ method: 'notifications/tasks/status', params: shown(tree, now) }),
+  acknowledged: shown,
   // The SDK puts the questions to the client on the stream of the call, and comes back with the answers.
   inputRequired: tasksExtension.inputRequired,
   fault: commonFault,
@@ -77,6 +74,10 @@ export function toTask(tree: Tree, now: number): WireTask {
     ...(statusMessage !== undefined && { statusMessage }),
     ...linksOf(tree),
   };
+}
+
+function shown(tree: Tree, now: number): JsonObject {
+  return toTask(tree, now) as unknown as JsonObject;
 }
 
 /** Every message about a task that does not name it otherwise names it here; what else is there stays. */

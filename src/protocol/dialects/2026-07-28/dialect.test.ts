@@ -18,7 +18,7 @@ import {
   result,
   rules,
 } from '../../../testing/notebook.ts';
-import { createResult, detailed, getResult } from './dialect.ts';
+import { tasksExtension } from './dialect.ts';
 import { answerable } from './input.ts';
 
 const at = 10_000;
@@ -29,9 +29,10 @@ function tree(task: Task) {
 
 /** As `tasks/get` shows it, checked against the official schema. */
 function shown(task: Task) {
-  const wire = getResult(tree(task), at);
+  const wire = tasksExtension.shown(tree(task), at);
   expect(GetTaskResultV2Schema.safeParse(wire).error).toBe(undefined);
-  expect(TaskStatusNotificationParamsV2Schema.safeParse(detailed(tree(task), at)).error).toBe(undefined);
+  const told = tasksExtension.news(tree(task), at)!.params;
+  expect(TaskStatusNotificationParamsV2Schema.safeParse(told).error).toBe(undefined);
   return wire;
 }
 
@@ -42,7 +43,7 @@ function failedWith(outcome: Failed) {
 }
 
 test('S2663-12 S2663-23: the answer that creates a task is flat and says that it is one', () => {
-  const wire = createResult(tree(created()), at);
+  const wire = tasksExtension.created(tree(created()), at);
   expect(CreateTaskResultV2Schema.safeParse(wire).error).toBe(undefined);
   expect(wire).toMatchObject({ resultType: 'task', status: 'working' });
   expect(wire).not.toHaveProperty('task');
@@ -75,7 +76,7 @@ test('S2663-34: a waiting task shows all its open questions', () => {
   did(rules.answer(now(of.task), { first: { action: 'decline' } }, 2));
   asked(of, 'third');
   const wire = shown(of.task);
-  expect(wire.status === 'input_required' && Object.keys(wire.inputRequests)).toEqual(['second', 'third']);
+  expect(Object.keys(wire.inputRequests as object)).toEqual(['second', 'third']);
   expect(wire).toMatchObject({
     inputRequests: {
       second: { method: 'elicitation/create', params: { mode: 'form', message: 'What is your name?' } },
@@ -149,7 +150,7 @@ describe('to a peer that knows no subtasks', () => {
     const second = child(root);
     asked(child(second), 'confirm');
     const wire = shown(root.task);
-    expect(wire.status === 'input_required' && Object.keys(wire.inputRequests)).toEqual(['2.1/confirm']);
+    expect(Object.keys(wire.inputRequests as object)).toEqual(['2.1/confirm']);
   });
 
   test('nothing else of the tree shows', () => {

@@ -1,15 +1,11 @@
 /** The Tasks extension of 2026-07-28 (SEP-2663) as a dialect. */
 
-import type {
-  CreateTaskResultV2Schema,
-  DetailedTaskV2Schema,
-  TaskV2Schema,
-} from '@modelcontextprotocol/ext-tasks/core/v2';
+import type { DetailedTaskV2Schema, TaskV2Schema } from '@modelcontextprotocol/ext-tasks/core/v2';
 import type { z } from 'zod';
 import { isJsonObject, type Json, type JsonObject } from '../../../model/json.ts';
 import type { Outcome } from '../../../model/outcome.ts';
 import { pollHintMs, type Task } from '../../../model/task.ts';
-import { linksOf, questionsOf, subtasksExtension, type Tree, ttlOf } from '../../collapse.ts';
+import { linksOf, questionsOf, subtasksExtension, type Tree, ttlOf, type WireLinks } from '../../collapse.ts';
 import { type Dialect, type Sender, type WireFault, wireProgress } from '../../dialect.ts';
 import {
   CallFailed,
@@ -48,14 +44,15 @@ export const tasksExtension: Dialect = {
       extensions: { [extension]: {} },
     }),
 
-  created: (tree, now) => createResult(tree, now) as unknown as JsonObject,
-  shown: (tree, now) => getResult(tree, now) as unknown as JsonObject,
-  listed: (tree, now) => getResult(tree, now) as unknown as JsonObject,
+  /** Flat, without what `tasks/get` adds for each status. */
+  created(tree, now) {
+    const { status } = detailed(tree, now);
+    return { resultType: 'task', ...(base(tree, now) as unknown as JsonObject), status };
+  },
+  shown,
+  listed: shown,
   related: (_tree, meta = {}) => meta,
-  news: (tree, now) => ({
-    method: 'notifications/tasks',
-    params: { ...detailed(tree, now), ...meta(tree.root) } as unknown as JsonObject,
-  }),
+  news: (tree, now) => ({ method: 'notifications/tasks', params: standing(tree, now) }),
   acknowledged: () => ({ resultType: 'complete' }),
 
   inputRequired(questions, requestState) {
@@ -79,27 +76,22 @@ export const tasksExtension: Dialect = {
 
 // --- Task → wire: what `tasks/get`, `notifications/tasks` and the answer that creates a task show -----------
 
-export type WireTask = z.infer<typeof TaskV2Schema>;
-export type WireDetailedTask = z.infer<typeof DetailedTaskV2Schema>;
-export type WireCreateResult = z.infer<typeof CreateTaskResultV2Schema>;
-
-/** The answer to the call that made the task: flat, without what `tasks/get` adds for each status. */
-export function createResult(tree: Tree, now: number): WireCreateResult {
-  return { resultType: 'task', ...base(tree, now), status: detailed(tree, now).status };
-}
-
-export type WireGetResult = WireDetailedTask & {
-  readonly resultType: 'complete';
-  readonly _meta?: JsonObject;
-};
-
 /** The answer to `tasks/get`. */
-export function getResult(tree: Tree, now: number): WireGetResult {
-  return { resultType: 'complete', ...detailed(tree, now), ...meta(tree.root) };
+function shown(tree: Tree, now: number): JsonObject {
+  return { resultType: 'complete', ...standing(tree, now) };
 }
 
 /** The params of `notifications/tasks`: what `tasks/get` would say, as part of a subscription. */
-export function detailed(tree: Tree, now: number): WireDetailedTask {
+function standing(tree: Tree, now: number): JsonObject {
+  const { progress } = tree.root;
+  return {
+    ...(detailed(tree, now) as unknown as JsonObject),
+    // A progress that no notification may carry here travels with the task.
+    ...(progress && { _meta: { [progressKey]: wireProgress(progress) } }),
+  };
+}
+
+function detailed(tree: Tree, now: number): z.infer<typeof DetailedTaskV2Schema> {
   const task = base(tree, now);
   const { root } = tree;
   if (root.phase !== 'done') {
@@ -128,12 +120,7 @@ export function detailed(tree: Tree, now: number): WireDetailedTask {
   }
 }
 
-/** A progress that no notification may carry here travels with the task. */
-function meta({ progress }: Task): { readonly _meta?: JsonObject } {
-  return progress ? { _meta: { [progressKey]: wireProgress(progress) } } : {};
-}
-
-function base(tree: Tree, now: number): Omit<WireTask, 'status'> {
+function base(tree: Tree, now: number): Omit<z.infer<typeof TaskV2Schema>, 'status'> & WireLinks {
   const { root } = tree;
   const statusMessage = messageOf(root);
   return {
@@ -159,10 +146,6 @@ export function reasonOf(outcome: Outcome): string | undefined {
 
 function errorOf({ code, message, data, unaskable }: Extract<Outcome, { kind: 'failure' }>) {
   if (unaskable !== undefined)
-    return {
-      code: missingCapability,
-      message,
-      data: { requiredCapabilities: capabilityFor[unaskable] },
-    };
+    return { code: missingCapability, message, data: { requiredCapabilities: capabilityFor[unaskable] } };
   return { code: code ?? internalError, message, ...(data !== undefined && { data }) };
 }

@@ -9,7 +9,7 @@ import type { Progress, Task } from '../../../model/task.ts';
 import { type CollapsedQuestion, questionsOf, type Tree } from '../../collapse.ts';
 import type { Dialect, Sender } from '../../dialect.ts';
 import { CallFailed } from '../../errors.ts';
-import { toTask, type WireTask } from '../2025-11-25/dialect.ts';
+import { toTask } from '../2025-11-25/dialect.ts';
 import { tasksExtension } from '../2026-07-28/dialect.ts';
 import { toInputRequest } from '../2026-07-28/input.ts';
 import { handedOverKey, type PlainToolNames } from './names.ts';
@@ -51,25 +51,6 @@ function toolResult(value: JsonObject, method: string): JsonObject {
 
 // --- A task as text and structured content ------------------------------------------------------------------
 
-/**
- * What a model can act on: the tool, the status, and which tool to call next with which arguments. The text repeats
- * everything, because many hosts show their model nothing else.
- */
-export type Standing = {
-  readonly taskId: string;
-  /** The tool whose call became this task. */
-  readonly tool: string;
-  readonly status: WireTask['status'];
-  readonly statusMessage?: string;
-  readonly progress?: Progress;
-  readonly createdAt: string;
-  /** Until when open questions can be answered. */
-  readonly waitsUntil?: string;
-  readonly questions?: readonly ShownQuestion[];
-  /** What to call; absent if there is nothing left to read. */
-  readonly next?: { readonly tool: string; readonly arguments: JsonObject };
-};
-
 export type ShownQuestion = {
   readonly key: string;
   readonly kind: InputRequest['kind'];
@@ -87,49 +68,55 @@ export type ShownQuestion = {
   readonly person?: true;
 };
 
-/** `answers` are the kinds of questions that the client can be asked. */
+/**
+ * What a model can act on: the tool, the status, and which tool to call next with which arguments. The text repeats
+ * everything, because many hosts show their model nothing else. `answers` are the kinds of questions that the client
+ * can be asked.
+ */
 function standingOf(
   tree: Tree,
   names: PlainToolNames,
   now: number,
   answers: readonly InputRequest['kind'][],
-): Standing {
+) {
   const { root } = tree;
   const { status, statusMessage, createdAt } = toTask(tree, now);
   const { progress } = root;
   const open = root.phase === 'done' ? [] : questionsOf(tree);
-  const questions = open.map((question) => {
+  const questions = open.map((question): ShownQuestion => {
     const shown = shownQuestion(question);
     const { answer: _, ...rest } = shown;
-    return answers.includes(shown.kind) ? { ...rest, client: true as const } : shown;
+    return answers.includes(shown.kind) ? { ...rest, client: true } : shown;
   });
+  const next = nextOf(root, questions, names);
   return {
     taskId: root.id,
+    // The tool whose call became this task.
     tool: root.origin.calledAs ?? root.tool,
     status,
     ...(statusMessage !== undefined && { statusMessage }),
     ...(progress && root.phase !== 'done' && { progress }),
     createdAt,
+    // Until when open questions can be answered.
     ...(questions.length > 0 &&
       root.deadlineAt !== null && { waitsUntil: new Date(root.deadlineAt).toISOString() }),
     ...(questions.length > 0 && { questions }),
-    ...nextOf(root, questions, names),
+    ...(next && { next }),
   };
 }
 
-function nextOf(
-  root: Task,
-  questions: readonly ShownQuestion[],
-  names: PlainToolNames,
-): Pick<Standing, 'next'> {
+type Standing = ReturnType<typeof standingOf>;
+
+/** What to call, if there is anything left to read. */
+function nextOf(root: Task, questions: readonly ShownQuestion[], names: PlainToolNames) {
   const taskId = root.id;
   const hasPayload =
     root.phase !== 'done' || root.outcome.kind === 'result' || root.outcome.kind === 'failure';
-  if (!hasPayload) return {};
-  const isForModel = questions.some(({ answer }) => answer);
+  if (!hasPayload) return undefined;
   // No answer is suggested: a model might send it as it is.
-  if (isForModel) return { next: { tool: names.answer, arguments: { taskId, answers: {} } } };
-  return { next: { tool: names.wait, arguments: { taskId } } };
+  if (questions.some(({ answer }) => answer))
+    return { tool: names.answer, arguments: { taskId, answers: {} } };
+  return { tool: names.wait, arguments: { taskId } };
 }
 
 function shownQuestion({ key, request }: CollapsedQuestion): ShownQuestion {

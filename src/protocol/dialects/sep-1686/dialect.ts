@@ -8,18 +8,16 @@ import { keepUntil } from '../../../model/retention.ts';
 import { pollHintMs, type Task } from '../../../model/task.ts';
 import { questionsOf, type Tree } from '../../collapse.ts';
 import type { Dialect } from '../../dialect.ts';
-import { commonFault, InvalidParams, NotOffered } from '../../errors.ts';
-import { type WireTask as FlatTask, payloadOf, tasksOf2025 } from '../2025-11-25/dialect.ts';
+import { InvalidParams, NotOffered } from '../../errors.ts';
+import { payloadOf, tasksOf2025, type WireTask } from '../2025-11-25/dialect.ts';
 import { createdNotification, relatedTaskKey, revision, taskKey } from './names.ts';
 
 export const originalTasks: Dialect = {
+  ...tasksOf2025,
   revision,
   methods: ['tasks/get', 'tasks/result', 'tasks/list', 'tasks/delete'],
   refusesLateCancel: false,
   requestorNamesTasks: true,
-  pushesQuestions: true,
-  sender: tasksOf2025.sender,
-  admits: () => true,
   tasksRequired: (what) =>
     new NotOffered(
       `${what} must be called as a task: put {"taskId": "…"} into the metadata of the call, under "${taskKey}".`,
@@ -27,12 +25,10 @@ export const originalTasks: Dialect = {
   // The request is answered with its result; that there is a task is said by a notification.
   created: (tree) => createdMessage(tree).params,
   shown: (tree, now) => ({ ...toTask(tree, now), _meta: relatedTo(tree) }),
-  listed: (tree, now) => ({ ...toTask(tree, now) }),
+  listed: toTask,
   acknowledged: (tree) => ({ _meta: relatedTo(tree) }),
   news: () => undefined,
   related: relatedTo,
-  inputRequired: tasksOf2025.inputRequired,
-  fault: commonFault,
 };
 
 export function createdMessage(tree: Tree): { readonly method: string; readonly params: JsonObject } {
@@ -93,23 +89,15 @@ export function isMarked(method: string, meta: unknown): boolean {
 // --- Task → wire: a flat task without times, under the name that its requestor gave it ----------------------
 
 /** `unknown`: what became of it can no longer be found out. */
-export type Status = FlatTask['status'] | 'submitted' | 'unknown';
+type Status = WireTask['status'] | 'submitted' | 'unknown';
 
-export interface WireTask {
-  readonly taskId: string;
-  readonly status: Status;
-  /** How long it is kept after its end; null without limit. */
-  readonly keepAlive: number | null;
-  readonly pollFrequency: number;
-  readonly error?: string;
-}
-
-function toTask(tree: Tree, now: number): WireTask {
+function toTask(tree: Tree, now: number): JsonObject {
   const { root } = tree;
   const error = errorOf(root);
   return {
     taskId: nameOf(root),
     status: statusOf(tree),
+    // How long it is kept after its end; null without limit.
     keepAlive: keepAliveOf(root),
     pollFrequency: pollHintMs(root, now),
     ...(error !== undefined && { error }),
