@@ -122,25 +122,16 @@ async function verified(token: string, keys: JWTVerifyGetKey, checks: JWTVerifyO
   try {
     return (await jwtVerify(token, keys, checks)).payload;
   } catch (error) {
-    if (error instanceof errors.JWKSMultipleMatchingKeys) return withAnyOf(error, token, checks);
-    throw worded(error);
-  }
-}
-
-/** A token need not say which of its issuer's keys it was signed with. */
-async function withAnyOf(
-  candidates: errors.JWKSMultipleMatchingKeys,
-  token: string,
-  checks: JWTVerifyOptions,
-): Promise<JWTPayload> {
-  for await (const key of candidates) {
-    try {
-      return (await jwtVerify(token, key, checks)).payload;
-    } catch (error) {
-      if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw worded(error);
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw worded(error);
+    // A token need not say which of its issuer's keys it was signed with.
+    for await (const key of error) {
+      const found = await jwtVerify(token, key, checks).catch((problem: unknown) => {
+        if (!(problem instanceof errors.JWSSignatureVerificationFailed)) throw worded(problem);
+      });
+      if (found) return found.payload;
     }
+    throw invalid('Its signature is wrong.');
   }
-  throw invalid('Its signature is wrong.');
 }
 
 /** What is wrong with a token, or that it cannot be told because its issuer's keys are not to be had. */

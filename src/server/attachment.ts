@@ -123,10 +123,8 @@ export class Attachment {
     const plainTool = method === 'tools/call' && !asks ? this.plainClients?.tool(params.name) : undefined;
     if (!called && !plainTool && !asks) return undefined;
     const caller = this.callerOf(context, method);
-    if (plainTool)
-      return this.faulting(context, () =>
-        this.plainClients!.call(plainTool, params, caller, context, this.streams),
-      );
+    const received = { caller, context, streams: this.streams };
+    if (plainTool) return this.faulting(context, () => this.plainClients!.call(plainTool, params, received));
     if (!called && !mustRefuse(caller, method, params, context)) return undefined;
     return this.faulting(context, async () => {
       const isNever = !called || called.tool.task === 'never';
@@ -175,7 +173,9 @@ export class Attachment {
         ...(named
           ? { ...this.#originalRequest(caller, context), ...progressOf(context, relatedToName(named.taskId)) }
           : !task && progressOf(context)),
-        ...(!task && !named && this.plainClients?.handingOver(called, caller, context, this.streams)),
+        ...(!task &&
+          !named &&
+          this.plainClients?.handingOver(called, { caller, context, streams: this.streams })),
         ...(!mcpReq.envelope && { inSession: this.#sessionRequest(context) }),
         ...(listening && { onTask: listening.onTask }),
       },

@@ -25,7 +25,7 @@ import { InvalidParams, InvalidRequestState } from '../protocol/errors.ts';
 import type { CallLog, Listening } from './call-log.ts';
 import type { Connection } from './connection.ts';
 import type { StandaloneStream } from './streams.ts';
-import type { Head, ToolCall } from './tool-call.ts';
+import type { ToolCall } from './tool-call.ts';
 import { ToolCalls } from './tool-calls.ts';
 
 export interface ServingOptions {
@@ -59,12 +59,7 @@ export class UnknownDraft extends HoldfastError {
   }
 }
 
-export interface Called {
-  readonly tool: DurableTool;
-  readonly input: unknown;
-  /** The name that the caller used, if it may be another than that of the tool. */
-  readonly calledAs?: string | undefined;
-  readonly head?: Head | undefined;
+export interface Called extends Pick<ToolCall, 'tool' | 'input' | 'calledAs' | 'head'> {
   /** If it has a log that its caller can hear, until the returned listening ends. */
   readonly listen?: (log: CallLog) => Listening;
 }
@@ -246,7 +241,7 @@ export class Binding {
   }
 
   async call(
-    { tool, input, calledAs, head }: Called,
+    called: Called,
     params: CallParams,
     caller: Caller,
     request: Parameters<ToolCalls['call']>[2],
@@ -260,10 +255,7 @@ export class Binding {
     if (key !== undefined) checkIdempotencyKey(key);
     const { calls } = await this.served();
     const call = {
-      tool,
-      input,
-      calledAs,
-      head,
+      ...called,
       inputResponses: isJsonObject(inputResponses) ? inputResponses : undefined,
       requestState,
       idempotencyKey: key,

@@ -28,8 +28,6 @@ export interface Channel {
   readonly name: string;
   /** Fires when the stream is gone. */
   readonly closed: AbortSignal;
-  ask(request: { method: string; params: JsonObject }, signal: AbortSignal): Promise<JsonObject>;
-  /** … with an answer of any form. */
   request(request: { method: string; params: JsonObject }, signal: AbortSignal): Promise<JsonObject>;
 }
 

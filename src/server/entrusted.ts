@@ -45,7 +45,7 @@ export async function askThrough(
   for (let lost = 0; ; lost++) {
     let held = await entrustedBefore(requests, taskId, ownKey);
     if (!held) {
-      if (!isTask && !listener.sender.takesTasksUnasked) return channel.ask(wire, signal);
+      if (!isTask && !listener.sender.takesTasksUnasked) return channel.request(wire, signal);
       const asked = isTask ? { ...wire, params: { ...wire.params, task: {} } } : wire;
       const reply = await channel.request(asked, signal);
       if (!isJsonObject(reply.task)) return reply;

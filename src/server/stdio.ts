@@ -88,10 +88,8 @@ class ListeningTransport implements Transport {
   onEnd: () => void = () => {};
   readonly #wire: Transport;
   readonly #binding: Binding;
-  /** By the id of the request to listen. */
-  readonly #subscriptions = new Map<SubscriptionId, Subscription>();
-  /** Requests to listen that are being looked into. */
-  readonly #coming = new Set<SubscriptionId>();
+  /** By the id of the request to listen; undefined while that is being looked into. */
+  readonly #subscriptions = new Map<SubscriptionId, Subscription | undefined>();
   #turn = Promise.resolve();
 
   constructor(wire: Transport, binding: Binding) {
@@ -105,7 +103,7 @@ class ListeningTransport implements Transport {
     };
     this.#wire.onerror = (error) => this.onerror?.(error);
     this.#wire.onclose = () => {
-      for (const subscription of this.#subscriptions.values()) subscription.close();
+      for (const subscription of this.#subscriptions.values()) subscription?.close();
       this.#subscriptions.clear();
       this.onclose?.();
       this.onEnd();
@@ -144,6 +142,7 @@ class ListeningTransport implements Transport {
     const listen = asTaskListen(message);
     if (listen) {
       this.#listen(listen, pass).catch((error: unknown) => {
+        this.#forget(listen.id);
         if (isFailure(error)) this.onerror?.(error as Error);
         const fault = this.#binding.dialect.fault(error);
         void this.#tell({ jsonrpc: '2.0', id: listen.id, error: fault as unknown as JsonObject });
@@ -162,23 +161,22 @@ class ListeningTransport implements Transport {
     const capabilities = isJsonObject(params._meta) ? params._meta[clientCapabilitiesKey] : undefined;
     // Without capabilities the SDK has more to say about the request.
     if (capabilities === undefined) return pass();
-    this.#coming.add(id);
+    this.#forget(id);
+    this.#subscriptions.set(id, undefined);
     const caller = this.#binding.caller(capabilities, 'local');
     const { requests } = await this.#binding.served();
     const tasks = await tasksToHear(requests, caller, listen);
-    if (!this.#coming.delete(id)) return;
+    if (!this.#subscriptions.has(id)) return;
     const reader = {
       write: (message: JsonObject) => this.#tellInTurn(message),
       drop: () => void this.#end(id, 'The tasks cannot be read.').catch(() => {}),
     };
     const subscription = new Subscription(requests, caller, { id, tasks }, reader);
-    this.#subscriptions.get(id)?.close();
     this.#subscriptions.set(id, subscription);
     pass();
   }
 
   #forget(id: SubscriptionId): void {
-    this.#coming.delete(id);
     this.#subscriptions.get(id)?.close();
     this.#subscriptions.delete(id);
   }

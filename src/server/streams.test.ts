@@ -14,12 +14,12 @@ const never = new AbortController().signal;
 
 test('a stream that cannot be written counts as closed', async () => {
   const channel = failing(new Error('No connection established for request ID: 1'));
-  await expect(channel.ask(question, never)).rejects.toThrow(Error);
+  await expect(channel.request(question, never)).rejects.toThrow(Error);
   expect(channel.closed.aborted).toBe(true);
 });
 
 test('a client that refuses a question leaves its stream open', async () => {
   const channel = failing(new ProtocolError(-32603, 'Nobody here.'));
-  await expect(channel.ask(question, never)).rejects.toThrow(ProtocolError);
+  await expect(channel.request(question, never)).rejects.toThrow(ProtocolError);
   expect(channel.closed.aborted).toBe(false);
 });

@@ -68,7 +68,6 @@ export class Streams {
     return {
       name: newId(),
       closed: AbortSignal.any(signals),
-      ask: (question, signal) => sent(mcpReq.send(question as never, { signal, timeout: noTimeout })),
       request: (question, signal) =>
         sent(mcpReq.send(question as never, anything, { signal, timeout: noTimeout })),
     };
@@ -80,11 +79,9 @@ export class Streams {
   standalone(): Channel | undefined {
     const closed = this.#standaloneClosed();
     if (!closed) return undefined;
-    const ask: Channel['ask'] = async (question, signal) =>
-      (await this.#server.request(question as never, { signal, timeout: noTimeout })) as JsonObject;
     const request: Channel['request'] = async (question, signal) =>
       (await this.#server.request(question as never, anything, { signal, timeout: noTimeout })) as JsonObject;
-    return { name: this.#standaloneName, closed, ask, request };
+    return { name: this.#standaloneName, closed, request };
   }
 
   async notify(notification: { method: string; params: JsonObject }): Promise<void> {

@@ -10,7 +10,7 @@ import { Sealer } from '../access/seal.ts';
 import { NotJson, ValueTooLarge } from '../engine/carried.ts';
 import { inputRequest, type Question, readAnswer, type TaskContext } from '../engine/context.ts';
 import { InvalidInput } from '../engine/recorded-error.ts';
-import type { Requests, TaskTree } from '../engine/requests.ts';
+import type { Requests } from '../engine/requests.ts';
 import { parse } from '../engine/schema.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import type { CreateOptions } from '../engine/tasks-options.ts';
@@ -36,7 +36,7 @@ import {
   MissingCapability,
 } from '../protocol/errors.ts';
 import { joinOf, requestOf } from './hand-over/joining.ts';
-import { type HandOver, waitPlainly } from './hand-over/waiting.ts';
+import { waitPlainly } from './hand-over/waiting.ts';
 import { RequestEnds } from './request-ends.ts';
 import {
   type Begun,
@@ -90,10 +90,15 @@ export class ToolCalls {
     if (tool.task === 'required' && !caller.sender.takesTasks && !call.named && !request.handOver)
       throw caller.dialect.tasksRequired(`The ${kindOf[tool.method]} ${nameOf(tool)}`);
     try {
-      const state = await openState(this.#requests, call, caller);
+      const state = await this.#openState(call, caller);
       if (state?.kind === 'parked') return await this.#resume(state.taskId, call, caller, request);
       const gathered = await gather(call, caller, state);
-      if ('open' in gathered) return await this.#askFirst(gathered.open, call, caller, state);
+      if ('open' in gathered) {
+        const asked = [...gathered.open.keys()];
+        const answers = answersFor(state, call.inputResponses);
+        const requestState = await this.#sealState(call, caller, { kind: 'before', asked, answers });
+        return caller.dialect.inputRequired(gathered.open, requestState);
+      }
       return await this.#start(call, gathered.input, caller, request);
     } catch (error) {
       if (error instanceof BeforeFailed) return plain(tool.failure(error.cause));
@@ -104,22 +109,6 @@ export class ToolCalls {
       // As the SDK answers arguments that do not fit: with an error result that the model can read.
       return errorResult(`Input validation error: Invalid arguments for tool ${tool.name}: ${error.message}`);
     }
-  }
-
-  // --- Before there is a task -----------------------------------------------------------------------------
-
-  async #askFirst(
-    open: ReadonlyMap<string, InputRequest>,
-    call: ToolCall,
-    caller: Caller,
-    state: BeforeState | undefined,
-  ): Promise<JsonObject> {
-    const requestState = await sealState(this.#requests, call, caller, {
-      kind: 'before',
-      asked: [...open.keys()],
-      answers: answersFor(state, call.inputResponses),
-    });
-    return caller.dialect.inputRequired(open, requestState);
   }
 
   // --- With a task ----------------------------------------------------------------------------------------
@@ -177,11 +166,10 @@ export class ToolCalls {
       }
       const begun = early ?? (await call.head?.(caller.owner, signal));
       if (begun && 'outcome' in begun) return plain(begun.outcome);
-      const keepMs = handOver?.keepMs;
       const creating = this.#create(call, begun ? begun.input : input, caller, {
         unpublished: {
           ...(join ? { join } : ofSession !== undefined && { call: newCall(ofSession) }),
-          ...(keepMs !== undefined && { keepMs }),
+          ...(handOver?.keepMs !== undefined && { keepMs: handOver.keepMs }),
         },
         // A model that continues with plain tools can be asked anything.
         ...(handOver && { answers: 'all' }),
@@ -299,7 +287,7 @@ export class ToolCalls {
     if (questions.length === 0) return this.#attend(id, call, caller, patience);
     await this.#requests.keepBetweenRounds(id, stateLifeMs);
     const asked = new Map(questions.map(({ key, request }) => [key, request]));
-    const state = await sealState(this.#requests, call, caller, { kind: 'parked', taskId: id });
+    const state = await this.#sealState(call, caller, { kind: 'parked', taskId: id });
     return caller.dialect.inputRequired(asked, state);
   }
 
@@ -313,14 +301,13 @@ export class ToolCalls {
       await this.#requests.keep(id);
       await answerQuestions(this.#requests, tree, call.inputResponses ?? {}, caller);
       // Sent again after it was handed over: nothing that becomes of this request may end the task.
-      if (!tree.root.unpublished && request.handOver) return this.#handedOver(tree, request.handOver);
+      if (!tree.root.unpublished && request.handOver) {
+        const { caller: plain } = request.handOver;
+        const shown = (await view(this.#requests, plain, id)) ?? tree;
+        return plain.dialect.created(shown, this.#requests.now);
+      }
     }
     return this.#attend(id, call, caller, { ...request, ...(join && { join }) });
-  }
-
-  async #handedOver(known: TaskTree, { caller }: HandOver): Promise<JsonObject> {
-    const tree = (await view(this.#requests, caller, known.root.id)) ?? known;
-    return caller.dialect.created(tree, this.#requests.now);
   }
 
   /** The outcome as the plain call would have given it. */
@@ -354,6 +341,32 @@ export class ToolCalls {
   ): Promise<never> {
     if (!hasHandle(call, caller.sender)) await this.#ends.aborted(id, caller, request);
     throw new RequestAborted();
+  }
+
+  // --- Request states -------------------------------------------------------------------------------------
+
+  async #sealState(call: ToolCall, caller: Caller, state: RequestState): Promise<string> {
+    const sealed = { state, issuedFor: await identityOf(call) } as unknown as JsonObject;
+    return (await this.#sealer(caller)).seal(sealed, this.#requests.now + stateLifeMs);
+  }
+
+  /** Undefined if the call has none. */
+  async #openState(call: ToolCall, caller: Caller): Promise<RequestState | undefined> {
+    if (call.requestState === undefined) return undefined;
+    const opened = (await this.#sealer(caller)).open(call.requestState, this.#requests.now);
+    if ('problem' in opened)
+      throw new InvalidRequestState(
+        opened.problem === 'expired' ? 'it has expired' : 'this server did not issue it',
+      );
+    const { state, issuedFor } = opened.value as unknown as { state: RequestState; issuedFor: string };
+    if (issuedFor !== (await identityOf(call)))
+      throw new InvalidRequestState('it belongs to a call with another tool or other arguments');
+    return state;
+  }
+
+  /** A state of another owner cannot be told from one that was made up, not even by its age. */
+  async #sealer({ owner }: Caller): Promise<Sealer> {
+    return new Sealer(await this.#requests.secret('request-state'), `request-state of ${owner}`);
   }
 }
 
@@ -445,39 +458,6 @@ type RequestState =
   /** `asked` are the keys of the questions it goes with, `answers` those that are already there. */
   | { readonly kind: 'before'; readonly asked: readonly string[]; readonly answers: JsonObject };
 
-async function sealState(
-  requests: Requests,
-  call: ToolCall,
-  caller: Caller,
-  state: RequestState,
-): Promise<string> {
-  const sealed = { state, issuedFor: await identityOf(call) } as unknown as JsonObject;
-  return (await sealerOf(requests, caller)).seal(sealed, requests.now + stateLifeMs);
-}
-
-/** Undefined if the call has none. */
-async function openState(
-  requests: Requests,
-  call: ToolCall,
-  caller: Caller,
-): Promise<RequestState | undefined> {
-  if (call.requestState === undefined) return undefined;
-  const opened = (await sealerOf(requests, caller)).open(call.requestState, requests.now);
-  if ('problem' in opened)
-    throw new InvalidRequestState(
-      opened.problem === 'expired' ? 'it has expired' : 'this server did not issue it',
-    );
-  const { state, issuedFor } = opened.value as unknown as { state: RequestState; issuedFor: string };
-  if (issuedFor !== (await identityOf(call)))
-    throw new InvalidRequestState('it belongs to a call with another tool or other arguments');
-  return state;
-}
-
 function identityOf({ tool, input }: ToolCall): Promise<string> {
   return digestOf([tool.name, (input ?? {}) as JsonObject]);
-}
-
-/** A state of another owner cannot be told from one that was made up, not even by its age. */
-async function sealerOf(requests: Requests, { owner }: Caller): Promise<Sealer> {
-  return new Sealer(await requests.secret('request-state'), `request-state of ${owner}`);
 }

@@ -2,11 +2,7 @@
 import { checkedName } from '../../engine/tool.ts';
 import { type Duration, toMs } from '../../model/duration.ts';
 import { HoldfastError } from '../../model/errors.ts';
-import {
-  defaultPrefix,
-  type PlainToolNames,
-  plainToolNames,
-} from '../../protocol/dialects/plain-tools/names.ts';
+import { defaultPrefix, plainToolNames } from '../../protocol/dialects/plain-tools/names.ts';
 
 export interface AttachOptions {
   /**
@@ -52,19 +48,10 @@ export class ToolNameTaken extends HoldfastError {
   }
 }
 
-export interface HandOverSettings {
-  readonly windowMs: number;
-  readonly windowWithProgressMs: number;
-  readonly names: PlainToolNames;
-  readonly earlierRevisions: boolean;
-  readonly required: boolean;
-  readonly keepDeliveredMs?: number;
-}
+export type HandOverSettings = NonNullable<ReturnType<typeof handOverSettings>>;
 
 /** Undefined if plain clients wait. */
-export function handOverSettings({
-  plainClients = 'hand-over',
-}: AttachOptions): HandOverSettings | undefined {
+export function handOverSettings({ plainClients = 'hand-over' }: AttachOptions) {
   if (plainClients === 'wait') return undefined;
   const options = plainClients === 'hand-over' ? {} : plainClients;
   if (typeof options !== 'object' || options === null) throw new InvalidPlainClients(plainClients);
@@ -79,6 +66,6 @@ export function handOverSettings({
     names,
     earlierRevisions: options.earlierRevisions ?? true,
     required: options.required ?? false,
-    ...(keepDelivered !== undefined && { keepDeliveredMs: toMs(keepDelivered) }),
+    keepDeliveredMs: keepDelivered === undefined ? undefined : toMs(keepDelivered),
   };
 }

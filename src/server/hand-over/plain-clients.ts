@@ -17,6 +17,16 @@ import { type HandOverSettings, ToolNameTaken } from './options.ts';
 import { type PlainTool, plainToolsOf } from './tools.ts';
 import type { HandOver, PlainRequest } from './waiting.ts';
 
+/** Mistakes that a model can correct. */
+const forModels = [TaskNotFound, TaskIsDone, BadAnswer, InvalidParams];
+
+/** A request of a client, and the streams of its connection. */
+interface Received {
+  readonly caller: Caller;
+  readonly context: ServerContext;
+  readonly streams: Streams;
+}
+
 /** An entry of `tools/list`. */
 type Listed = JsonObject & { readonly name: string };
 
@@ -38,22 +48,17 @@ export class PlainClients {
   }
 
   /** How a call is handed over, if its caller knows no tasks. */
-  handingOver(
-    { tool }: Called,
-    caller: Caller,
-    context: ServerContext,
-    streams: Streams,
-  ): Pick<OpenRequest, 'handOver'> {
+  handingOver({ tool }: Called, received: Received): Pick<OpenRequest, 'handOver'> {
+    const { caller, context, streams } = received;
     if (!this.#canHandOver(tool) || !this.#has(caller, context)) return {};
-    const { keepDeliveredMs: keepMs } = this.#settings;
     const fate = streams.deliveries.of(context);
     return {
       handOver: {
-        ...this.#request(caller, context, streams),
+        ...this.#request(received),
         fate,
         atOnce: tool.task === 'required',
-        ...(cancelsByLeaving(context) ? cancelledBy(context) : leftBy(fate)),
-        ...(keepMs !== undefined && { keepMs }),
+        ...leaving(context, fate),
+        keepMs: this.#settings.keepDeliveredMs,
       },
     };
   }
@@ -63,7 +68,7 @@ export class PlainClients {
     return task !== 'required' || this.#settings.required;
   }
 
-  #request(caller: Caller, context: ServerContext, streams: Streams): PlainRequest {
+  #request({ caller, context, streams }: Received): PlainRequest {
     const { clock } = this.#binding.tasks;
     const { windowMs, windowWithProgressMs } = this.#settings;
     const hasProgress = context.mcpReq._meta?.progressToken !== undefined;
@@ -101,20 +106,14 @@ export class PlainClients {
     return typeof name === 'string' ? this.#tools.get(name) : undefined;
   }
 
-  async call(
-    tool: PlainTool,
-    params: JsonObject,
-    caller: Caller,
-    context: ServerContext,
-    streams: Streams,
-  ): Promise<JsonObject> {
-    const plain = this.#request(caller, context, streams);
+  async call(tool: PlainTool, params: JsonObject, received: Received): Promise<JsonObject> {
+    const { context } = received;
     const { requests } = await this.#binding.served();
     const input = params.arguments;
     const inputResponses = responsesOf(context, params);
     try {
       return await tool.run({
-        ...plain,
+        ...this.#request(received),
         requests,
         input: isJsonObject(input) ? input : {},
         signal: context.mcpReq.signal,
@@ -123,10 +122,7 @@ export class PlainClients {
       });
     } catch (error) {
       // Models read error results, and hosts show them; protocol errors may end the conversation.
-      const isForModel = [TaskNotFound, TaskIsDone, BadAnswer, InvalidParams].some(
-        (one) => error instanceof one,
-      );
-      if (isForModel) return errorResult((error as Error).message);
+      if (forModels.some((one) => error instanceof one)) return errorResult((error as Error).message);
       throw error;
     }
   }
@@ -179,19 +175,10 @@ export class PlainClients {
   }
 }
 
-type Leaving = Pick<HandOver, 'gone' | 'isLost'>;
-
-/** On 2026-07-28 a client cancels a call by closing its stream. On stdio it sends `notifications/cancelled`. */
-function cancelsByLeaving({ mcpReq, http }: ServerContext): boolean {
-  return mcpReq.envelope !== undefined && http !== undefined;
-}
-
-function cancelledBy({ mcpReq }: ServerContext): Leaving {
-  return { gone: mcpReq.signal, isLost: () => false };
-}
-
 /** Nobody waits for an answer that was lost or cancelled on its way. */
-function leftBy(fate: Promise<Fate>): Leaving {
+function leaving({ mcpReq, http }: ServerContext, fate: Promise<Fate>): Pick<HandOver, 'gone' | 'isLost'> {
+  // On 2026-07-28 a client cancels a call by closing its stream. On stdio it sends `notifications/cancelled`.
+  if (mcpReq.envelope && http) return { gone: mcpReq.signal, isLost: () => false };
   const gone = new AbortController();
   let found: Fate | undefined;
   void fate.then((one) => {

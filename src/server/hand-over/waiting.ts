@@ -27,7 +27,7 @@ export interface HandOver extends PlainRequest {
   /** Whether that does not cancel the call: its connection was lost, and a repeated call may join it. */
   readonly isLost: () => boolean;
   /** How long operators see the call after its answer was delivered. */
-  readonly keepMs?: number;
+  readonly keepMs?: number | undefined;
 }
 
 /**
