@@ -1,5 +1,8 @@
 /** Between Node's `http` and web requests and responses. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { finished, pipeline } from 'node:stream/promises';
+import type { ReadableStream as WebStream } from 'node:stream/web';
 import { runtime } from '../../model/runtime.ts';
 import type { Fate } from '../deliveries.ts';
 import { textOf, tooLarge } from './body.ts';
@@ -60,11 +63,10 @@ export function whenClosed(res: ServerResponse): () => AbortSignal {
 
 /** Whether all of the response was handed to the connection, or the connection was closed before. */
 export function whenFinished(res: ServerResponse): Promise<Fate> {
-  return new Promise((resolve) => {
-    const fate = (): Fate => (res.writableFinished ? 'delivered' : 'lost');
-    if (res.closed) resolve(fate());
-    else res.once('finish', () => resolve('delivered')).once('close', () => resolve(fate()));
-  });
+  return finished(res).then(
+    () => 'delivered',
+    () => 'lost',
+  );
 }
 
 /** Writes a response: one that is there as a whole in one piece, a stream at the reader's pace. */
@@ -81,20 +83,9 @@ export async function writeResponse(res: ServerResponse, response: Response): Pr
   if (!response.headers.get('content-type')?.startsWith('text/event-stream'))
     return writeWhole(res, response);
   res.flushHeaders();
-  const reader = response.body.getReader();
-  res.once('close', () => void reader.cancel().catch(() => {}));
   // A body that breaks off must not look complete, and must not wait for a reader that takes nothing.
-  reader.closed.catch(() => res.destroy());
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done || res.destroyed) break;
-      if (!res.write(value)) await drainedOrClosed(res);
-    }
-    res.end();
-  } catch {
-    res.destroy();
-  }
+  const body = Readable.fromWeb(response.body as WebStream, { highWaterMark: 1 });
+  await pipeline(body, res).catch(() => res.destroy());
 }
 
 /** Each write wakes the reader, which costs more than most answers. */
@@ -111,11 +102,8 @@ async function writeWhole(res: ServerResponse, response: Response): Promise<void
 export async function drained(res: ServerResponse): Promise<void> {
   // Until then `writeResponse` has written whatever is in the body.
   await new Promise((resolve) => runtime.setImmediate(resolve));
-  if (res.writableNeedDrain && !res.closed) await drainedOrClosed(res);
-}
-
-function drainedOrClosed(res: ServerResponse): Promise<void> {
-  return new Promise((resolve) => {
+  if (!res.writableNeedDrain || res.closed) return;
+  await new Promise<void>((resolve) => {
     const done = () => {
       res.off('drain', done).off('close', done);
       resolve();
