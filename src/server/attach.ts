@@ -43,8 +43,8 @@ export function attach(binding: Binding, mcp: McpServer | Server, options: Attac
   const settings = handOverSettings(options);
   const handingOver = settings && new PlainClients(binding, settings);
   const plainClients = handingOver?.areOfUse ? handingOver : undefined;
-  const served = servedBy(binding, plainClients);
-  for (const { call, lists } of served)
+  const kinds = kindsOf(binding, plainClients);
+  for (const { call, lists } of kinds)
     for (const method of [call, ...lists.map(({ method }) => method)])
       if (!isFree(server, method)) throw new AttachedTooLate(method);
   attached.set(server, binding);
@@ -62,14 +62,12 @@ export function attach(binding: Binding, mcp: McpServer | Server, options: Attac
   });
   const isBare = !('server' in mcp);
   // An `McpServer` lists what is registered; the plain tools are not, because that costs more than a short call.
-  const plainList = plainClients && {
-    method: 'tools/list',
-    key: 'tools',
-    entries: () => plainClients.definitions,
-  };
-  decorate(attachment, server, isBare ? served.flatMap(({ lists }) => lists) : plainList ? [plainList] : []);
+  const plainList: List[] = plainClients
+    ? [{ method: 'tools/list', key: 'tools', entries: () => plainClients.definitions }]
+    : [];
+  decorate(attachment, server, isBare ? kinds.flatMap(({ lists }) => lists) : plainList);
   addMethods(attachment, server);
-  if (isBare) for (const kind of served) answerOnBareServer(attachment, server, kind);
+  if (isBare) for (const kind of kinds) answerOnBareServer(attachment, server, kind);
   else {
     for (const one of binding.tools) registerTool(mcp, one);
     for (const one of binding.resources) registerResource(mcp, one);
@@ -80,7 +78,6 @@ export function attach(binding: Binding, mcp: McpServer | Server, options: Attac
 
 /** A kind of thing that is durable here. */
 interface Kind {
-  readonly capability: 'tools' | 'resources' | 'prompts';
   readonly call: RequestMethod;
   readonly lists: readonly List[];
 }
@@ -93,29 +90,20 @@ interface List {
 }
 
 /** Tools always; the others are left alone if none of them is durable. */
-function servedBy({ tools, resources, prompts }: Binding, plainClients: PlainClients | undefined): Kind[] {
-  const list = (method: string, key: string, entries: () => readonly object[]) => ({ method, key, entries });
+function kindsOf({ tools, resources, prompts }: Binding, plainClients: PlainClients | undefined): Kind[] {
+  const list = (method: string, key: string, entries: List['entries']): List => ({ method, key, entries });
   const ofTools = () => [...[...tools].map(toolDefinition), ...(plainClients?.definitions ?? [])];
   const ofResources = (isTemplate: boolean) => () =>
     resources.filter((one) => one.isTemplate === isTemplate).map(resourceDefinition);
-  const kinds: Kind[] = [
-    { capability: 'tools', call: 'tools/call', lists: [list('tools/list', 'tools', ofTools)] },
-    {
-      capability: 'resources',
-      call: 'resources/read',
-      lists: [
-        list('resources/list', 'resources', ofResources(false)),
-        list('resources/templates/list', 'resourceTemplates', ofResources(true)),
-      ],
-    },
-    {
-      capability: 'prompts',
-      call: 'prompts/get',
-      lists: [list('prompts/list', 'prompts', () => prompts.map(promptDefinition))],
-    },
+  const kinds: Kind[] = [{ call: 'tools/call', lists: [list('tools/list', 'tools', ofTools)] }];
+  const lists = [
+    list('resources/list', 'resources', ofResources(false)),
+    list('resources/templates/list', 'resourceTemplates', ofResources(true)),
   ];
-  const isServed = { tools: true, resources: resources.length > 0, prompts: prompts.length > 0 };
-  return kinds.filter(({ capability }) => isServed[capability]);
+  if (resources.length > 0) kinds.push({ call: 'resources/read', lists });
+  const ofPrompts = list('prompts/list', 'prompts', () => prompts.map(promptDefinition));
+  if (prompts.length > 0) kinds.push({ call: 'prompts/get', lists: [ofPrompts] });
+  return kinds;
 }
 
 function isFree(server: Server, method: string): boolean {
@@ -127,37 +115,30 @@ function isFree(server: Server, method: string): boolean {
   }
 }
 
+type Page = Record<string, object[]> & { readonly nextCursor?: string };
+
 /** Requests for what is durable are ours; every other goes to whoever registered a handler. */
 function decorate(attachment: Attachment, server: Server, lists: readonly List[]): void {
   const { plainClients } = attachment;
   const set = server.setRequestHandler.bind(server) as (...parameters: unknown[]) => void;
-  const called =
-    (method: RequestMethod, next: AnyHandler): AnyHandler =>
-    (request, context) =>
-      attachment.call(method, request.params ?? {}, context) ?? next(request, context);
-  // What is durable follows the author's own, on the last page.
-  const completed =
-    ({ key, entries }: List, next: AnyHandler): AnyHandler =>
-    async (request, context) => {
-      const page = (await next(request, context)) as Record<string, unknown[]> & { nextCursor?: string };
-      if (key === 'tools') plainClients?.checkNames(page[key] as { name: string }[]);
-      if (page.nextCursor !== undefined) return page;
-      return { ...page, [key]: [...page[key]!, ...entries()] };
-    };
-  const shaped =
-    (next: AnyHandler): AnyHandler =>
-    async (request, context) => {
-      const page = (await next(request, context)) as JsonObject;
-      return plainClients!.shaped(page, attachment.callerOf(context, 'tools/list'), context);
-    };
-  const overridden = (method: string, ...rest: unknown[]) => {
-    const [handler] = rest;
+  const decorated = (method: string, next: AnyHandler): AnyHandler => {
+    if (isRequestMethod(method))
+      return (request, context) =>
+        attachment.call(method, request.params ?? {}, context) ?? next(request, context);
     const list = lists.find((one) => one.method === method);
-    if (typeof handler !== 'function') return set(method, ...rest);
-    if (isRequestMethod(method)) return set(method, called(method, handler as AnyHandler));
-    const whole = list ? completed(list, handler as AnyHandler) : (handler as AnyHandler);
-    set(method, plainClients && method === 'tools/list' ? shaped(whole) : whole, ...rest.slice(1));
+    const shaping = method === 'tools/list' ? plainClients : undefined;
+    if (!list && !shaping) return next;
+    return async (request, context) => {
+      const page = (await next(request, context)) as Page;
+      shaping?.checkNames(page.tools as { name: string }[]);
+      // What is durable follows the author's own, on the last page.
+      const isLast = list && page.nextCursor === undefined;
+      const whole = isLast ? { ...page, [list.key]: [...page[list.key]!, ...list.entries()] } : page;
+      return shaping?.shaped(whole as JsonObject, attachment.callerOf(context, method), context) ?? whole;
+    };
   };
+  const overridden = (method: string, handler: unknown, ...rest: unknown[]) =>
+    set(method, typeof handler === 'function' ? decorated(method, handler as AnyHandler) : handler, ...rest);
   server.setRequestHandler = overridden as Server['setRequestHandler'];
 }
 
@@ -166,7 +147,8 @@ function isRequestMethod(method: string): method is RequestMethod {
 }
 
 /** Of a bare `Server` the author writes the handlers; until then there is nothing but what is durable. */
-function answerOnBareServer(attachment: Attachment, server: Server, { capability, call, lists }: Kind): void {
+function answerOnBareServer(attachment: Attachment, server: Server, { call, lists }: Kind): void {
+  const [capability] = call.split('/') as [string];
   server.registerCapabilities({ [capability]: {} });
   const set = server.setRequestHandler.bind(server) as (method: string, handler: AnyHandler) => void;
   for (const { method, key } of lists) set(method, () => ({ [key]: [] }));

@@ -308,7 +308,7 @@ export class Attachment {
     }
     if (!('id' in message)) return message;
     if (isIntroduction(message.method))
-      this.#note(message.id, { opening: this.#opening(message.method, bearer) });
+      this.#note(message.id, { opening: { method: message.method, bearer } });
     if (!('params' in message) || !isJsonObject(message.params)) return message;
     const { params } = message;
     this.#note(message.id, { sent: params });
@@ -319,11 +319,6 @@ export class Attachment {
     if (!isOurs || params.requestState === undefined) return message;
     const { requestState: _, ...others } = params;
     return { ...message, params: others };
-  }
-
-  #opening(method: Opening['method'], bearer: Bearer): Opening {
-    const isAnonymous = this.binding.ownerOf(bearer) === anonymous;
-    return { method, isAnonymous, limits: this.binding.limitsToldTo(bearer) };
   }
 
   /** An answer to a question that another process may have put in this session. */
@@ -361,7 +356,7 @@ export class Attachment {
     if (isJsonObject(_meta) && isJsonObject(_meta[serverInfoKey]))
       this.binding.serverInfo ??= _meta[serverInfoKey];
     this.#pending.delete(message.id);
-    if (opening) return { ...message, result: introduced(message.result, opening) };
+    if (opening) return { ...message, result: introduced(message.result, opening, this.binding) };
     if (!exact) return message;
     const metas = { ...(exact._meta as JsonObject | undefined), ...(_meta as JsonObject | undefined) };
     return { ...message, result: { ...exact, ...(Object.keys(metas).length > 0 && { _meta: metas }) } };
@@ -412,13 +407,9 @@ function sentenceOf({ path, message }: JsonObject): string {
 
 /** An error as the SDK puts it on the wire. */
 export class Fault extends Error {
-  readonly code: number;
-  readonly data: unknown;
-
   constructor({ code, message, data }: WireFault) {
     super(message);
-    this.code = code;
-    this.data = data;
+    Object.assign(this, { code, data });
   }
 }
 
@@ -429,19 +420,18 @@ const limitsExtension = 'dev.holdfast/limits';
 /** A request for an introduction. */
 interface Opening {
   readonly method: 'initialize' | 'server/discover';
-  readonly isAnonymous: boolean;
-  /** What its sender may ask for, if it is told. */
-  readonly limits: JsonObject | undefined;
+  readonly bearer: Bearer;
 }
 
 function isIntroduction(method: unknown): method is Opening['method'] {
   return method === 'initialize' || method === 'server/discover';
 }
 
-function introduced(result: JsonObject, { method, isAnonymous, limits }: Opening): JsonObject {
+function introduced(result: JsonObject, { method, bearer }: Opening, binding: Binding): JsonObject {
   const { capabilities } = result;
   if (!isJsonObject(capabilities)) return result;
-  const own = isAnonymous ? withoutList(capabilities) : capabilities;
+  const own = binding.ownerOf(bearer) === anonymous ? withoutList(capabilities) : capabilities;
+  const limits = binding.limitsToldTo(bearer);
   if (!limits) return { ...result, capabilities: own };
   // The older revision has no place for extensions.
   const place = method === 'initialize' ? 'experimental' : 'extensions';

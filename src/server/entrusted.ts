@@ -76,21 +76,14 @@ function cancelThere(channel: Channel, { taskId, dialect }: Entrusted): void {
   if (message) void channel.request(message, channel.closed).catch(() => {});
 }
 
-async function entrustedBefore(
-  requests: Requests,
-  taskId: string,
-  key: string,
-): Promise<Entrusted | undefined> {
+async function entrustedBefore(requests: Requests, taskId: string, key: string) {
   const inputs: readonly InputRecord[] = (await requests.task(taskId))?.inputs ?? [];
   const input = inputs.find((one) => one.key === key);
   return input?.state === 'open' ? input.entrusted : undefined;
 }
 
-async function pursue(
-  channel: Channel,
-  { taskId, dialect }: Entrusted,
-  signal: AbortSignal,
-): Promise<JsonObject> {
+async function pursue(channel: Channel, held: Entrusted, signal: AbortSignal): Promise<JsonObject> {
+  const { taskId, dialect } = held;
   const peer: RemotePeer = {
     request: (message, options) =>
       channel.request(message, options.signal).catch((error: unknown) => {

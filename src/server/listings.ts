@@ -66,11 +66,11 @@ export async function immediateResponse(tool: DurableTool, input: unknown): Prom
 // --- Resources --------------------------------------------------------------------------------------------
 
 export function registerResource(mcp: McpServer, resource: DurableResource): void {
-  const { listedAs, uri } = resource;
+  const { listedAs, uri, isTemplate } = resource;
   const handler = notRegistered(`resource ${listedAs}`);
-  if (resource.isTemplate)
-    mcp.registerResource(listedAs, templateOf(resource), shownOfResource(resource), handler);
-  else mcp.registerResource(listedAs, uri, shownOfResource(resource), handler);
+  // The overload for URIs: one for both there is not.
+  const at = (isTemplate ? templateOf(resource) : uri) as string;
+  mcp.registerResource(listedAs, at, shownOfResource(resource), handler);
 }
 
 /** An entry of `resources/list`, or of `resources/templates/list` if it is a template. */

@@ -168,10 +168,11 @@ class ListeningTransport implements Transport {
     const tasks = await tasksToHear(requests, caller, listen);
     if (!this.#subscriptions.has(id)) return;
     const reader = {
+      id,
       write: (message: JsonObject) => this.#tellInTurn(message),
       drop: () => void this.#end(id, 'The tasks cannot be read.').catch(() => {}),
     };
-    const subscription = new Subscription(requests, caller, { id, tasks }, reader);
+    const subscription = new Subscription(requests, caller, tasks, reader);
     this.#subscriptions.set(id, subscription);
     pass();
   }

@@ -28,7 +28,10 @@ const unseen = new Set<TaskEvent['type']>([
 
 export type SubscriptionId = string | number;
 
+/** Whoever asked to listen. */
 export interface Reader {
+  /** The id of the request to listen. */
+  readonly id: SubscriptionId;
   /** Resolves when the message has been taken. */
   write(message: JsonObject): Promise<void>;
   /** Nothing more can be told. */
@@ -44,7 +47,6 @@ export interface Heard {
 export class Subscription {
   readonly #requests: Requests;
   readonly #caller: Caller;
-  readonly #id: SubscriptionId;
   readonly #reader: Reader;
   readonly #taskIds: readonly TaskId[];
   readonly #unwatch: (() => void)[];
@@ -53,15 +55,9 @@ export class Subscription {
   #isTelling = false;
   #isClosed = false;
 
-  constructor(
-    requests: Requests,
-    caller: Caller,
-    { id, tasks }: { readonly id: SubscriptionId; readonly tasks: readonly Heard[] },
-    reader: Reader,
-  ) {
+  constructor(requests: Requests, caller: Caller, tasks: readonly Heard[], reader: Reader) {
     this.#requests = requests;
     this.#caller = caller;
-    this.#id = id;
     this.#reader = reader;
     this.#taskIds = tasks.map((task) => task.id);
     this.#untold = new Set(this.#taskIds);
@@ -116,7 +112,7 @@ export class Subscription {
   }
 
   async #write({ method, params }: { method: string; params: JsonObject }): Promise<void> {
-    const _meta = { ...(params._meta as JsonObject | undefined), [subscriptionIdKey]: this.#id };
+    const _meta = { ...(params._meta as JsonObject | undefined), [subscriptionIdKey]: this.#reader.id };
     await this.#reader.write({ jsonrpc: '2.0', method, params: { ...params, _meta } });
   }
 

@@ -7,6 +7,7 @@ import type { JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import type { Join, Origin, Owner, Progress, TaskId } from '../model/task.ts';
 import { wireProgress } from '../protocol/dialect.ts';
+import type { TaskWish } from '../protocol/dialects/sep-1686/dialect.ts';
 import type { HandOver } from './hand-over/waiting.ts';
 
 export interface ToolCall {
@@ -33,9 +34,7 @@ export interface ToolCall {
 }
 
 /** The task of a caller that names its tasks itself (SEP-1686), and what it calls the request. */
-export interface Naming {
-  readonly taskId: string;
-  readonly keepAlive?: number | null;
+export interface Naming extends TaskWish {
   readonly requestId: string | number;
 }
 

@@ -278,8 +278,8 @@ export class McpHandler {
         if (this.#streams.delete(stream)) unsubscribe();
       });
       const write = (message: JsonObject) => stream.write(frame(message));
-      const reader = { write, drop: () => stream.fail() };
-      const subscription = new Subscription(requests, caller, { id: listen.id, tasks }, reader);
+      const reader = { id: listen.id, write, drop: () => stream.fail() };
+      const subscription = new Subscription(requests, caller, tasks, reader);
       this.#streams.set(stream, listen.id);
       void relay(inner, stream, subscription).catch(() => {});
       return new Response(stream.stream, { status: 200, headers: sdk.headers });
