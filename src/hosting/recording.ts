@@ -9,6 +9,7 @@ import type { Owner, Task } from '../model/task.ts';
 import type { Caller } from './caller.ts';
 
 type Who = Pick<Caller, 'dialect' | 'session'>;
+type Recording = { readonly recorder?: AuditRecorder | undefined };
 
 const longestId = 128;
 
@@ -57,10 +58,6 @@ export function denied(requests: Requests, caller: Caller, taskId: string, metho
 }
 
 /** A request was turned away before anything of it was read, or because its session is not its owner's. */
-export function noteTurnedAway(
-  recorder: AuditRecorder | undefined,
-  owner: Owner | null,
-  reason: string,
-): void {
+export function noteTurnedAway({ recorder }: Recording, owner: Owner | null, reason: string): void {
   recorder?.refuse({ action: 'denied', owner, taskId: null, by: 'caller', reason });
 }

@@ -22,25 +22,23 @@ import { anonymous, type Caller } from './caller.ts';
 import type { Spending } from './limiter.ts';
 import { actorOf, denied, noteRead, noteReadIn } from './recording.ts';
 
-/** The params of a task method, as they came over the wire. */
-export interface TaskParams {
-  readonly taskId?: unknown;
-  readonly inputResponses?: unknown;
-  readonly cursor?: unknown;
-}
-
 /** An answer, and the task that it is about. */
 export interface Answered {
   readonly result: JsonObject;
   readonly tree?: TaskTree;
 }
 
-type TaskMethod = (requests: Requests, caller: Caller, params: TaskParams) => Promise<Answered>;
+type TaskMethod = (
+  tree: TaskTree,
+  requests: Requests,
+  caller: Caller,
+  params: JsonObject,
+) => Promise<Answered>;
 
-/** Those that answer at once. On 2025-11-25 `tasks/result` waits; see `task-result.ts`. */
-const methods: Readonly<Record<TaskMethodName, TaskMethod>> = {
-  async 'tasks/get'(requests, caller, params) {
-    const tree = await lookAt(requests, caller, params);
+/** Those about one task that answer at once. On 2025-11-25 `tasks/result` waits; see `connection.ts`. */
+const methods: Readonly<Record<Exclude<TaskMethodName, 'tasks/list'>, TaskMethod>> = {
+  async 'tasks/get'(found, requests, caller, params) {
+    const tree = await lookAt(found, requests, caller, params);
     const { now } = requests;
     // A caller of the later revision that knows the older tasks has no `tasks/result` to ask for the outcome.
     const result = isOlderCaller(caller)
@@ -49,8 +47,7 @@ const methods: Readonly<Record<TaskMethodName, TaskMethod>> = {
     return { result: noteReadIn(result, requests, tree, caller), tree };
   },
 
-  async 'tasks/cancel'(requests, caller, params) {
-    const { root } = await known(requests, caller, params, 'tasks/cancel');
+  async 'tasks/cancel'({ root }, requests, caller) {
     const isCancelled = await requests.cancel(root.id, 'The client cancelled it.', actorOf(caller));
     const tree = (await view(requests, caller, root.id)) ?? { root, descendants: [] };
     const { dialect } = caller;
@@ -61,14 +58,12 @@ const methods: Readonly<Record<TaskMethodName, TaskMethod>> = {
     return { result: dialect.acknowledged(tree, requests.now), tree };
   },
 
-  async 'tasks/update'(requests, caller, params) {
-    const tree = await known(requests, caller, params, 'tasks/update');
+  async 'tasks/update'(tree, requests, caller, params) {
     await answerQuestions(requests, tree, responsesIn(params, 'tasks/update'), caller);
     return { result: caller.dialect.acknowledged(tree, requests.now), tree };
   },
 
-  async 'tasks/continue'(requests, caller, params) {
-    const tree = await known(requests, caller, params, 'tasks/continue');
+  async 'tasks/continue'(tree, requests, caller, params) {
     if (params.inputResponses === undefined)
       return { result: openQuestions(tree) ?? shownNow(tree, requests, caller), tree };
     await answerQuestions(requests, tree, responsesIn(params, 'tasks/continue'), caller);
@@ -76,28 +71,22 @@ const methods: Readonly<Record<TaskMethodName, TaskMethod>> = {
     return { result: shownNow(after, requests, caller), tree: after };
   },
 
-  async 'tasks/list'(requests, caller, params) {
-    return { result: await taskList(requests, caller, params) };
-  },
-
-  async 'tasks/result'(requests, caller, params) {
-    const tree = await known(requests, caller, params, 'tasks/result');
+  async 'tasks/result'(tree, requests, caller) {
     const result = resultOf(tree);
     noteRead(requests, tree.root, caller);
     return { result, tree };
   },
 
-  async 'tasks/delete'(requests, caller, params) {
-    const tree = await known(requests, caller, params, 'tasks/delete');
+  async 'tasks/delete'(tree, requests, caller) {
     await requests.remove(tree.root.id, actorOf(caller));
     return { result: caller.dialect.acknowledged(tree, requests.now) };
   },
 };
 
-export const taskMethods = Object.keys(methods) as TaskMethodName[];
+export const taskMethods = [...Object.keys(methods), 'tasks/list'] as TaskMethodName[];
 
 export function isTaskMethod(method: unknown): method is TaskMethodName {
-  return typeof method === 'string' && Object.hasOwn(methods, method);
+  return taskMethods.includes(method as TaskMethodName);
 }
 
 /** Carries out a method, if the caller's dialect has it. */
@@ -105,11 +94,12 @@ export async function answerTo(
   method: TaskMethodName,
   requests: Requests,
   caller: Caller,
-  params: TaskParams,
+  params: JsonObject,
 ): Promise<Answered> {
   if (!caller.dialect.methods.includes(method)) throw new NotOffered('Method not found');
   spendOn(method, caller);
-  return methods[method](requests, caller, params);
+  if (method === 'tasks/list') return { result: await taskList(requests, caller, params) };
+  return methods[method](await known(requests, caller, params, method), requests, caller, params);
 }
 
 /** Refuses a method that its caller has asked for too often. */
@@ -122,14 +112,18 @@ const spendings: Partial<Record<TaskMethodName, Spending>> = {
   'tasks/list': 'lists',
 };
 
-function responsesIn({ inputResponses }: TaskParams, method: string): JsonObject {
+function responsesIn({ inputResponses }: JsonObject, method: string): JsonObject {
   if (isJsonObject(inputResponses)) return inputResponses;
   throw new InvalidParams(`${method} needs "inputResponses": an object with an answer for each key.`);
 }
 
 /** What `tasks/get` shows. */
-async function lookAt(requests: Requests, caller: Caller, params: TaskParams): Promise<TaskTree> {
-  const tree = await known(requests, caller, params, 'tasks/get');
+async function lookAt(
+  tree: TaskTree,
+  requests: Requests,
+  caller: Caller,
+  params: JsonObject,
+): Promise<TaskTree> {
   requests.polled();
   caller.limiter?.polled(tree.root);
   const { phase, createdAt } = tree.root;
@@ -143,18 +137,15 @@ async function lookAt(requests: Requests, caller: Caller, params: TaskParams): P
 const firstPollMs = 20;
 
 /** Resolves when the task has ended or asks, at the latest after that time. */
-function settledWithin(requests: Requests, { id, rootId }: Task, ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    const end = () => {
-      runtime.clearTimeout(timer);
-      unwatch();
-      resolve();
-    };
-    const timer = runtime.setTimeout(end, ms);
-    const unwatch = requests.watch(rootId, ({ taskId, events }) => {
-      if (taskId === id && events.some(({ type }) => settling.has(type))) end();
-    });
+async function settledWithin(requests: Requests, { id, rootId }: Task, ms: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = runtime.setTimeout(resolve, ms);
+  const unwatch = requests.watch(rootId, ({ taskId, events }) => {
+    if (taskId === id && events.some(({ type }) => settling.has(type))) resolve();
   });
+  await promise;
+  runtime.clearTimeout(timer);
+  unwatch();
 }
 
 const settling: ReadonlySet<TaskEvent['type']> = new Set(['finished', 'removed', 'asked']);
@@ -214,7 +205,7 @@ export async function answerQuestions(
 export async function known(
   requests: Requests,
   caller: Caller,
-  { taskId }: TaskParams,
+  { taskId }: JsonObject,
   method: string,
 ): Promise<TaskTree> {
   const { dialect, sender } = caller;
@@ -257,11 +248,7 @@ function isNamedElsewhere({ origin }: Task, { dialect, session = '' }: Caller): 
 const pageSize = 50;
 const cursorLifeMs = 24 * 3_600_000;
 
-async function taskList(
-  requests: Requests,
-  caller: Caller,
-  { cursor }: { readonly cursor?: unknown },
-): Promise<JsonObject> {
+async function taskList(requests: Requests, caller: Caller, { cursor }: JsonObject): Promise<JsonObject> {
   if (caller.owner === anonymous)
     throw new NotOffered('tasks/list is not offered to callers that cannot be told apart: show a token.');
   const { dialect, sender, owner } = caller;

@@ -74,7 +74,8 @@ export class Attachment {
   /** What has to be known of requests until they are answered, by their ids. */
   readonly #pending = new Map<unknown, Pending>();
   readonly #closed = new AbortController();
-  #streams: Streams | undefined;
+  /** Requests come only where there is a connection. */
+  streams!: Streams;
   #tellSdk: NonNullable<Transport['onmessage']> = () => {};
 
   constructor(binding: Binding, server: Server, plainClients?: PlainClients) {
@@ -84,7 +85,7 @@ export class Attachment {
     const connect = server.connect.bind(server);
     server.connect = async (transport: Transport) => {
       const streams = new Streams(binding, server, transport, this.#closed.signal);
-      this.#streams = streams;
+      this.streams = streams;
       const send = transport.send.bind(transport);
       const ids = new RequestIds(() => transport.sessionId);
       transport.send = (message, options) =>
@@ -232,11 +233,6 @@ export class Attachment {
     // Not before the answer is out: nobody may hear of a task whose id it does not know. By then the store may be closed.
     runtime.setImmediate(() => void follow().catch((error: Error) => this.#server.onerror?.(error)));
     return placeholders[tool.method];
-  }
-
-  /** Requests come only where there is a connection. */
-  get streams(): Streams {
-    return this.#streams!;
   }
 
   callerOf(context: ServerContext, method: string): Caller {

@@ -6,7 +6,7 @@ import { type Requests, requestLeaseMs, type TaskTree } from '../engine/requests
 import type { CommitNotice } from '../engine/store.ts';
 import type { Caller } from '../hosting/caller.ts';
 import { actorOf, noteRead, noteReadIn } from '../hosting/recording.ts';
-import { known, type TaskParams, topOf } from '../hosting/task-methods.ts';
+import { known, topOf } from '../hosting/task-methods.ts';
 import { untilDone } from '../hosting/waiting.ts';
 import { BadAnswer, Refusal, Unavailable } from '../model/errors.ts';
 import { newId } from '../model/id.ts';
@@ -309,21 +309,17 @@ class Follower {
     taken: AbortSignal,
     error: unknown,
   ): Promise<void> {
-    const { taskId, ownKey } = question;
-    if (taken.aborted || channel.closed.aborted || this.#isStopped)
-      return this.#requests.undeliver(taskId, ownKey, channel.name);
-    if (error instanceof BadAnswer) {
-      const times = (this.#badAnswers.get(idOf(question)) ?? 0) + 1;
-      this.#badAnswers.set(idOf(question), times);
-      return times < badAnswersAllowed
-        ? this.#requests.undeliver(taskId, ownKey, channel.name)
-        : this.#requests.withdraw(taskId, ownKey);
-    }
-    // The question is there no longer, or the store cannot say.
-    if (error instanceof Refusal || error instanceof Unavailable)
+    const { taskId, ownKey, request } = question;
+    const isLeft = taken.aborted || channel.closed.aborted || this.#isStopped;
+    const isBad = !isLeft && error instanceof BadAnswer;
+    const badAnswers = (this.#badAnswers.get(idOf(question)) ?? 0) + Number(isBad);
+    this.#badAnswers.set(idOf(question), badAnswers);
+    if (isBad && badAnswers >= badAnswersAllowed) return this.#requests.withdraw(taskId, ownKey);
+    // Asked again, unless it is there no longer; or the store cannot say.
+    if (isLeft || isBad || error instanceof Refusal || error instanceof Unavailable)
       return this.#requests.undeliver(taskId, ownKey, channel.name);
     // The client refused: it cannot ask anybody, or nobody wanted to be asked.
-    const isForm = question.request.kind === 'form' || question.request.kind === 'url';
+    const isForm = request.kind === 'form' || request.kind === 'url';
     if (!isForm) return this.#requests.withdraw(taskId, ownKey);
     await this.#keep(question, { action: 'cancel' }, taken);
   }
@@ -350,7 +346,7 @@ function idOf({ taskId, ownKey }: CollapsedQuestion): string {
 export async function taskResult(
   requests: Requests,
   caller: Caller,
-  params: TaskParams,
+  params: JsonObject,
   { connection, channel, signal }: { connection: Connection; channel: Channel; signal: AbortSignal },
 ): Promise<JsonObject> {
   const { related } = caller.dialect;

@@ -142,7 +142,7 @@ export class ToolCalls {
     request.onTask?.(creating.then(({ id }) => id));
     const task = await creating;
     if (!atOnce) return this.#attend(task.id, call, caller, patience);
-    if (request.signal.aborted) return this.#abort(task.id, call, caller);
+    if (request.signal.aborted) return this.#abort(task.id, call, caller, request);
     return caller.dialect.created({ root: task, descendants: [] }, this.#requests.now);
   }
 
@@ -220,9 +220,10 @@ export class ToolCalls {
     { taskId, keepAlive, requestId }: Naming,
     input: unknown,
     caller: Caller,
-    { signal, gone = signal, onProgress, onCreated }: OpenRequest,
+    request: OpenRequest,
   ): Promise<JsonObject> {
     const { dialect, session = '' } = caller;
+    const { signal, gone = signal, onProgress, onCreated } = request;
     // What the caller can see already it could not tell from a task of that name.
     if (await visible(this.#requests, caller, taskId)) throw new TaskExists(taskId);
     const root = await this.#create(call, input, caller, {
@@ -245,7 +246,7 @@ export class ToolCalls {
       await this.#requests.cancel(root.id, 'The client cancelled its request.', actorOf(caller));
       throw new RequestAborted();
     }
-    const { _meta, ...result } = await this.#deliver(root.id, caller, false);
+    const { _meta, ...result } = await this.#deliver(root.id, caller, false, request);
     return { ...result, _meta: dialect.related(tree, isJsonObject(_meta) ? _meta : undefined) };
   }
 
@@ -311,12 +312,7 @@ export class ToolCalls {
   }
 
   /** The outcome as the plain call would have given it. */
-  async #deliver(
-    id: TaskId,
-    caller: Caller,
-    forget: boolean,
-    request: Pick<OpenRequest, 'handOver' | 'join' | 'inSession'> = {},
-  ): Promise<JsonObject> {
+  async #deliver(id: TaskId, caller: Caller, forget: boolean, request: OpenRequest): Promise<JsonObject> {
     const tree = await this.#requests.tree(id);
     if (tree?.root.phase !== 'done')
       throw new CallFailed({
@@ -333,12 +329,7 @@ export class ToolCalls {
     return plain(tree.root.outcome);
   }
 
-  async #abort(
-    id: TaskId,
-    call: ToolCall,
-    caller: Caller,
-    request: Pick<OpenRequest, 'handOver' | 'join'> = {},
-  ): Promise<never> {
+  async #abort(id: TaskId, call: ToolCall, caller: Caller, request: OpenRequest): Promise<never> {
     if (!hasHandle(call, caller.sender)) await this.#ends.aborted(id, caller, request);
     throw new RequestAborted();
   }

@@ -139,7 +139,7 @@ async function answer({ requests, caller, input }: PlainCall, names: PlainToolNa
   const open = questions.filter(({ request }) => !request.person).map(({ key }) => key);
   const unknown = given.filter((key) => !open.includes(key));
   if (unknown.length > 0) return { ...result, ...errorResult(notAsked(unknown, open)) };
-  await answerTo('tasks/update', requests, caller, { taskId: input.taskId, inputResponses: answers });
+  await answerTo('tasks/update', requests, caller, { taskId: input.taskId!, inputResponses: answers });
   const shown = caller.dialect.shown(await known(requests, caller, input, names.answer), requests.now);
   const text = given.length === 1 ? 'The answer was passed on.' : 'The answers were passed on.';
   return { ...shown, content: [{ type: 'text', text }, ...(shown.content as JsonObject[])] };

@@ -7,6 +7,8 @@ export const slowReaderMs = 30_000;
 export class EventBody {
   readonly stream: ReadableStream<Uint8Array>;
   readonly #closing = new AbortController();
+  /** Fires when the stream is over, whoever ended it. */
+  readonly closed = this.#closing.signal;
   readonly #encoder = new TextEncoder();
   #controller!: ReadableStreamDefaultController<Uint8Array>;
   /** Resolves when there is room again. */
@@ -30,11 +32,6 @@ export class EventBody {
       this.#room.resolve();
       onClose();
     });
-  }
-
-  /** Fires when the stream is over, whoever ended it. */
-  get closed(): AbortSignal {
-    return this.#closing.signal;
   }
 
   /** Resolves when the reader has taken what was written; rejects if the stream is closed. */

@@ -212,7 +212,7 @@ export class McpHandler {
     const { status } = refusal;
     // Of those whose token could not be checked nothing is known.
     if (status === 401 || status === 403)
-      noteTurnedAway(this.#binding.tasks.recorder, null, `No token that is good for this (${status}).`);
+      noteTurnedAway(this.#binding.tasks, null, `No token that is good for this (${status}).`);
     return refusal;
   }
 

@@ -149,7 +149,7 @@ export class OperatorHandler {
   async #viewer(authorization: string | undefined): Promise<Viewer> {
     const own = await this.#own.admit(authorization);
     if (!('refusal' in own)) return {};
-    const { recorder, binding } = this.#tasks;
+    const { binding } = this.#tasks;
     if (!this.#gate.isOpen) {
       const admission = await this.#gate.admit(authorization);
       if (!('refusal' in admission)) return { owner: known(binding.ownerOf(admission.authInfo)) };
@@ -158,11 +158,11 @@ export class OperatorHandler {
       if (status === 503)
         throw new HttpRefusal(503, 'Tokens cannot be verified now. Try again later.', { 'retry-after': '5' });
       if (status === 403) {
-        noteTurnedAway(recorder, null, 'Operator: a token without the scopes that are needed (403).');
+        noteTurnedAway(this.#tasks, null, 'Operator: a token without the scopes that are needed (403).');
         throw new HttpRefusal(403, 'The token does not have the scopes that are needed here.');
       }
     }
-    noteTurnedAway(recorder, null, 'Operator: no token that is good for this (401).');
+    noteTurnedAway(this.#tasks, null, 'Operator: no token that is good for this (401).');
     throw new HttpRefusal(401, 'Show a good token: Authorization: Bearer TOKEN.', {
       'www-authenticate': authorization === undefined ? challenge : `${challenge}, error="invalid_token"`,
     });

@@ -22,13 +22,8 @@ export class Reading implements HttpExchange {
 
   /** Fires when the request is over. Made only for those that listen to it. */
   get signal(): AbortSignal {
-    if (!this.#over) {
-      const over = new AbortController();
-      this.#over = over;
-      if (this.#gone.aborted) over.abort(this.#gone.reason);
-      else this.#gone.addEventListener('abort', () => over.abort(this.#gone.reason), { once: true });
-    }
-    return this.#over.signal;
+    this.#over ??= new AbortController();
+    return AbortSignal.any([this.#gone, this.#over.signal]);
   }
 
   /** Whether the answer was read to its end. */

@@ -9,6 +9,7 @@ import {
   SUPPORTED_PROTOCOL_VERSIONS,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
+import type { SessionRecord } from '../../engine/sessions.ts';
 import { noteTurnedAway } from '../../hosting/recording.ts';
 import { answerTo, isTaskMethod, topOf } from '../../hosting/task-methods.ts';
 import { newId } from '../../model/id.ts';
@@ -34,6 +35,9 @@ const seenMs = 3_600_000;
 const levelKey = 'dev.holdfast/logLevel';
 /** In characters: what a client says when it opens a session is kept as long as the session. */
 const longestOpening = 65_536;
+
+/** Whose session it is, and how it was opened. */
+type Opened = Omit<SessionRecord, 'seenAt'>;
 
 interface Live {
   readonly owner: Owner;
@@ -77,7 +81,7 @@ export class HttpSessions {
     if (id === null) return this.#begin(received, owner);
     const session = await this.#session(id, owner, received);
     if (!session) {
-      noteTurnedAway(this.#binding.tasks.recorder, owner, 'There is no such session of this owner.');
+      noteTurnedAway(this.#binding.tasks, owner, 'There is no such session of this owner.');
       // As the SDK words it; it makes clients open a new session.
       return refusal(404, 'Session not found', notAdmitted);
     }
@@ -138,7 +142,7 @@ export class HttpSessions {
     }
     let isOpen = false;
     try {
-      const session = await this.#open(id, owner, opening, received, true);
+      const session = await this.#open({ id, owner, opening }, received, true);
       this.#live.set(keyOf(id, owner), Promise.resolve(session));
       const response = await toSdk(session, request, received);
       isOpen = response.ok;
@@ -192,7 +196,7 @@ export class HttpSessions {
     const { requests } = await this.#binding.served();
     const row = await requests.sessions.get(id);
     if (!row || row.owner !== owner) return undefined;
-    const session = await this.#open(id, owner, row.opening, received, false);
+    const session = await this.#open(row, received, false);
     const say = async (message: JsonObject) => {
       const headers = new Headers(request.headers);
       headers.set('content-type', 'application/json');
@@ -209,19 +213,14 @@ export class HttpSessions {
     return session;
   }
 
-  async #open(
-    id: string,
-    owner: Owner,
-    opening: JsonObject,
-    { request, authInfo }: SessionRequest,
-    isNew: boolean,
-  ): Promise<Live> {
+  async #open(row: Opened, { request, authInfo }: SessionRequest, isNew: boolean): Promise<Live> {
+    const { id, owner, opening } = row;
     const { requests } = await this.#binding.served();
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => id,
       // Before the client hears of the session it is in the store.
       onsessioninitialized: async () => {
-        if (isNew) await requests.sessions.save({ id, owner, opening, seenAt: runtime.now() });
+        if (isNew) await requests.sessions.save({ ...row, seenAt: runtime.now() });
       },
       onsessionclosed: () => {
         this.#known.ended(owner, id);
