@@ -8,7 +8,7 @@
  * Errors travel as objects with a `code`, which is all that the SDK asks of them; nothing of it is needed at run time.
  */
 import type { Server, ServerContext, Transport } from '@modelcontextprotocol/server';
-import type { DurableTool, RequestMethod } from '../engine/tool.ts';
+import type { RequestMethod } from '../engine/tool.ts';
 import { anonymous, type Bearer, type Caller } from '../hosting/caller.ts';
 import { actorOf } from '../hosting/recording.ts';
 import { answerTo, idOfName, spendOn, topOf, visible } from '../hosting/task-methods.ts';
@@ -33,7 +33,7 @@ import type { Binding, Called } from './binding.ts';
 import { listeningOf } from './call-log.ts';
 import { taskResult } from './connection.ts';
 import { exchangeOf } from './deliveries.ts';
-import type { PlainClients } from './hand-over/plain-clients.ts';
+import type { PlainClients, Received } from './hand-over/plain-clients.ts';
 import { immediateResponse } from './listings.ts';
 import { answeredElsewhere, type QuestionPlace, RequestIds } from './request-ids.ts';
 import { Streams } from './streams.ts';
@@ -124,7 +124,7 @@ export class Attachment {
     const plainTool = method === 'tools/call' && !asks ? this.plainClients?.tool(params.name) : undefined;
     if (!called && !plainTool && !asks) return undefined;
     const caller = this.callerOf(context, method);
-    const received = { caller, context, streams: this.streams };
+    const received: Received = { caller, context, streams: this.streams };
     if (plainTool) return this.faulting(context, () => this.plainClients!.call(plainTool, params, received));
     if (!called && !mustRefuse(caller, method, params, context)) return undefined;
     return this.faulting(context, async () => {
@@ -133,18 +133,13 @@ export class Attachment {
       const isPassedOver = isNever && !mustRefuse(caller, method, params, context);
       const wishes: Wishes = isPassedOver ? {} : wishesOf(caller, method, params, context);
       if (wishes.task && isNever) throw new NotOffered(`The tool ${params.name} cannot be called as a task.`);
-      return this.#call(called!, params, caller, wishes, context);
+      return this.#call(called!, params, received, wishes);
     });
   }
 
-  async #call(
-    called: Called,
-    params: JsonObject,
-    caller: Caller,
-    { task, ttl, named }: Wishes,
-    context: ServerContext,
-  ): Promise<JsonObject> {
-    const { tool, input } = called;
+  async #call(called: Called, params: JsonObject, received: Received, wishes: Wishes): Promise<JsonObject> {
+    const { task, ttl, named } = wishes;
+    const { caller, context } = received;
     const { mcpReq } = context;
     // Of a request that is aborted the SDK sends no answer that would take these along.
     mcpReq.signal.addEventListener('abort', () => this.#pending.delete(mcpReq.id), { once: true });
@@ -174,15 +169,13 @@ export class Attachment {
         ...(named
           ? { ...this.#originalRequest(caller, context), ...progressOf(context, relatedToName(named.taskId)) }
           : !task && progressOf(context)),
-        ...(!task &&
-          !named &&
-          this.plainClients?.handingOver(called, { caller, context, streams: this.streams })),
+        ...(!task && !named && this.plainClients?.handingOver(called, received)),
         ...(!mcpReq.envelope && { inSession: this.#sessionRequest(context) }),
         ...(listening && { onTask: listening.onTask }),
       },
     );
     const reply = await calling.finally(() => listening?.end());
-    if (isJsonObject(reply.task)) return this.#handedOver(tool, input, reply, caller, context);
+    if (isJsonObject(reply.task)) return this.#handedOver(called, reply, received);
     if (reply.resultType !== 'task') return reply;
     this.#note(mcpReq.id, { exact: reply });
     return { content: [] };
@@ -214,13 +207,9 @@ export class Attachment {
   }
 
   /** In a session: what a model may be told meanwhile goes along, and the connection hears of the task from now on. */
-  async #handedOver(
-    tool: DurableTool,
-    input: unknown,
-    reply: JsonObject,
-    caller: Caller,
-    context: ServerContext,
-  ): Promise<JsonObject> {
+  async #handedOver(called: Called, reply: JsonObject, received: Received): Promise<JsonObject> {
+    const { tool, input } = called;
+    const { caller, context } = received;
     const { mcpReq } = context;
     const immediately = await immediateResponse(tool, input);
     const _meta = immediately === undefined ? undefined : { [immediateResponseKey]: immediately };

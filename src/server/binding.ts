@@ -25,7 +25,7 @@ import { InvalidParams, InvalidRequestState } from '../protocol/errors.ts';
 import type { CallLog, Listening } from './call-log.ts';
 import type { Connection } from './connection.ts';
 import type { StandaloneStream } from './streams.ts';
-import type { ToolCall } from './tool-call.ts';
+import type { OpenRequest, ToolCall } from './tool-call.ts';
 import { ToolCalls } from './tool-calls.ts';
 
 export interface ServingOptions {
@@ -240,12 +240,7 @@ export class Binding {
     return bearer === 'local' ? local : this.#ownerOf(bearer);
   }
 
-  async call(
-    called: Called,
-    params: CallParams,
-    caller: Caller,
-    request: Parameters<ToolCalls['call']>[2],
-  ): Promise<JsonObject> {
+  async call(called: Called, params: CallParams, caller: Caller, request: OpenRequest): Promise<JsonObject> {
     const { inputResponses, requestState, meta, task, named, begun } = params;
     if (requestState !== undefined && typeof requestState !== 'string')
       throw new InvalidRequestState('it must be a string');
@@ -254,8 +249,10 @@ export class Binding {
     checkOwner(caller.owner);
     if (key !== undefined) checkIdempotencyKey(key);
     const { calls } = await this.served();
-    const call = {
+    return calls.call({
       ...called,
+      ...request,
+      caller,
       inputResponses: isJsonObject(inputResponses) ? inputResponses : undefined,
       requestState,
       idempotencyKey: key,
@@ -266,8 +263,7 @@ export class Binding {
       trace: traceOf(params),
       longestDeadlineMs: this.longestDeadlineMs,
       longestRetentionMs: this.#longestRetentionMs(caller.owner),
-    };
-    return calls.call(call, caller, request);
+    });
   }
 }
 

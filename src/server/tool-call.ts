@@ -3,6 +3,7 @@
 import type { ServerContext } from '@modelcontextprotocol/server';
 import type { TaskTree } from '../engine/requests.ts';
 import type { DurableTool } from '../engine/tool.ts';
+import type { Caller } from '../hosting/caller.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import type { Join, Origin, Owner, Progress, TaskId } from '../model/task.ts';
@@ -10,7 +11,9 @@ import { wireProgress } from '../protocol/dialect.ts';
 import type { TaskWish } from '../protocol/dialects/sep-1686/dialect.ts';
 import type { HandOver } from './hand-over/waiting.ts';
 
-export interface ToolCall {
+/** The call, and the open request that it came with. */
+export interface ToolCall extends OpenRequest {
+  readonly caller: Caller;
   readonly tool: DurableTool;
   readonly input: unknown;
   /** The name that the caller used, if it may be another than that of the tool. */

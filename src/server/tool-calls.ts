@@ -44,13 +44,12 @@ import {
   type Head,
   type MayJoin,
   type Naming,
-  type OpenRequest,
   RequestAborted,
   type ToolCall,
 } from './tool-call.ts';
 
-/** A wait that may end with a task in plain words. */
-type PlainPatience = Patience & OpenRequest;
+/** A call whose task may be waited for no longer than a window. */
+type PatientCall = ToolCall & Pick<Patience, 'windowMs' | 'untilStart'>;
 
 interface NewTaskOptions extends CreateOptions {
   /** Which questions its caller can be asked. By default those that it says. */
@@ -85,21 +84,21 @@ export class ToolCalls {
     if (request !== undefined) await this.#ends.cancelledElsewhere(request, caller);
   }
 
-  async call(call: ToolCall, caller: Caller, request: OpenRequest): Promise<JsonObject> {
-    const { tool } = call;
-    if (tool.task === 'required' && !caller.sender.takesTasks && !call.named && !request.handOver)
+  async call(call: ToolCall): Promise<JsonObject> {
+    const { tool, caller } = call;
+    if (tool.task === 'required' && !caller.sender.takesTasks && !call.named && !call.handOver)
       throw caller.dialect.tasksRequired(`The ${kindOf[tool.method]} ${nameOf(tool)}`);
     try {
-      const state = await this.#openState(call, caller);
-      if (state?.kind === 'parked') return await this.#resume(state.taskId, call, caller, request);
-      const gathered = await gather(call, caller, state);
+      const state = await this.#openState(call);
+      if (state?.kind === 'parked') return await this.#resume(state.taskId, call);
+      const gathered = await gather(call, state);
       if ('open' in gathered) {
         const asked = [...gathered.open.keys()];
         const answers = answersFor(state, call.inputResponses);
-        const requestState = await this.#sealState(call, caller, { kind: 'before', asked, answers });
+        const requestState = await this.#sealState(call, { kind: 'before', asked, answers });
         return caller.dialect.inputRequired(gathered.open, requestState);
       }
-      return await this.#start(call, gathered.input, caller, request);
+      return await this.#start(call, gathered.input);
     } catch (error) {
       if (error instanceof BeforeFailed) return plain(tool.failure(error.cause));
       if (error instanceof ValueTooLarge) this.#requests.refused('largestValue');
@@ -125,48 +124,43 @@ export class ToolCalls {
     return head(caller.owner, signal);
   }
 
-  async #start(call: ToolCall, input: unknown, caller: Caller, request: OpenRequest): Promise<JsonObject> {
+  async #start(call: ToolCall, input: unknown): Promise<JsonObject> {
+    const { caller } = call;
     if (!call.begun) caller.limiter?.spend(caller.owner, 'calls');
-    if (call.named) return this.#startNamed(call, call.named, input, caller, request);
+    if (call.named) return this.#startNamed(call, call.named, input);
     const { task: setting } = call.tool;
     const { takesTasks, wantsTask = false } = caller.sender;
     const givesTask = takesTasks && setting !== 'never';
     const atOnce = givesTask && (setting !== 'auto' || wantsTask);
-    const patience: PlainPatience =
-      givesTask && !atOnce ? { ...request, windowMs: this.#windowMs, untilStart: true } : request;
-    if (!atOnce && !hasHandle(call, caller.sender))
-      return this.#startUnpublished(call, input, caller, patience);
-    const creating = this.#create(call, input, caller, {
-      ...(hasHandle(call, caller.sender) && { idempotencyKey: call.idempotencyKey! }),
+    const patient: PatientCall =
+      givesTask && !atOnce ? { ...call, windowMs: this.#windowMs, untilStart: true } : call;
+    if (!atOnce && !hasHandle(call)) return this.#startUnpublished(patient, input);
+    const creating = this.#create(call, input, {
+      ...(hasHandle(call) && { idempotencyKey: call.idempotencyKey! }),
     });
-    request.onTask?.(creating.then(({ id }) => id));
+    call.onTask?.(creating.then(({ id }) => id));
     const task = await creating;
-    if (!atOnce) return this.#attend(task.id, call, caller, patience);
-    if (request.signal.aborted) return this.#abort(task.id, call, caller, request);
+    if (!atOnce) return this.#attend(task.id, patient);
+    if (call.signal.aborted) return this.#abort(task.id, call);
     return caller.dialect.created({ root: task, descendants: [] }, this.#requests.now);
   }
 
   /** The task belongs to the request until its id is sent. */
-  async #startUnpublished(
-    call: ToolCall,
-    input: unknown,
-    caller: Caller,
-    patience: PlainPatience,
-  ): Promise<JsonObject> {
-    const { handOver, signal, onTask, inSession } = patience;
+  async #startUnpublished(given: PatientCall, input: unknown): Promise<JsonObject> {
+    const { caller, handOver, signal, onTask, inSession } = given;
     const ofSession = await requestOf(this.#requests, caller, inSession?.requestId);
-    const join = handOver && (await joinOf(this.#requests, call.tool, input, caller, ofSession));
-    const request = join ? { ...patience, join } : patience;
+    const join = handOver && (await joinOf(this.#requests, given.tool, input, caller, ofSession));
+    const call = join ? { ...given, join } : given;
     try {
       const early = call.begun && !('mayJoin' in call.begun) ? call.begun : undefined;
       const joined = join && !early ? await this.#requests.join(join) : undefined;
       if (joined !== undefined) {
         onTask?.(Promise.resolve(joined));
-        return await this.#attend(joined, call, caller, request);
+        return await this.#attend(joined, call);
       }
       const begun = early ?? (await call.head?.(caller.owner, signal));
       if (begun && 'outcome' in begun) return plain(begun.outcome);
-      const creating = this.#create(call, begun ? begun.input : input, caller, {
+      const creating = this.#create(call, begun ? begun.input : input, {
         unpublished: {
           ...(join ? { join } : ofSession !== undefined && { call: newCall(ofSession) }),
           ...(handOver?.keepMs !== undefined && { keepMs: handOver.keepMs }),
@@ -176,21 +170,19 @@ export class ToolCalls {
       });
       if (begun) creating.catch(() => begun.abandon());
       onTask?.(creating.then(({ id }) => id));
-      return await this.#attend((await creating).id, call, caller, request);
+      return await this.#attend((await creating).id, call);
     } catch (error) {
       const isOver = error instanceof RequestAborted || error instanceof CallFailed;
-      if (!isOver) void this.#ends.failed(request).catch(() => {});
+      if (!isOver) void this.#ends.failed(call).catch(() => {});
       throw error;
     }
   }
 
   /** Refuses one task more than there may be. */
-  #create(
-    { tool, calledAs = tool.name, progress, trace, ttlMs, longestDeadlineMs, longestRetentionMs }: ToolCall,
-    input: unknown,
-    caller: Caller,
-    { answers = caller.sender.answers, named, ...options }: NewTaskOptions,
-  ): Promise<Task> {
+  #create(call: ToolCall, input: unknown, options: NewTaskOptions): Promise<Task> {
+    const { tool, caller, calledAs = tool.name, progress, trace, ttlMs } = call;
+    const { longestDeadlineMs, longestRetentionMs } = call;
+    const { answers = caller.sender.answers, named, ...others } = options;
     const { owner, dialect, sender, limiter } = caller;
     const givesTask = sender.takesTasks && tool.task !== 'never';
     const create = () =>
@@ -209,24 +201,19 @@ export class ToolCalls {
         ...(givesTask && ttlMs !== undefined && { ttlMs }),
         longestDeadlineMs,
         longestRetentionMs,
-        ...options,
+        ...others,
       });
     return limiter ? limiter.makeTask(this.#requests, owner, create) : create();
   }
 
   /** The caller is told that its task is there, and waits for the ordinary answer all the same. */
-  async #startNamed(
-    call: ToolCall,
-    { taskId, keepAlive, requestId }: Naming,
-    input: unknown,
-    caller: Caller,
-    request: OpenRequest,
-  ): Promise<JsonObject> {
+  async #startNamed(call: ToolCall, naming: Naming, input: unknown): Promise<JsonObject> {
+    const { taskId, keepAlive, requestId } = naming;
+    const { caller, signal, gone = signal, onProgress, onCreated } = call;
     const { dialect, session = '' } = caller;
-    const { signal, gone = signal, onProgress, onCreated } = request;
     // What the caller can see already it could not tell from a task of that name.
     if (await visible(this.#requests, caller, taskId)) throw new TaskExists(taskId);
-    const root = await this.#create(call, input, caller, {
+    const root = await this.#create(call, input, {
       id: await idOfName(this.#requests, caller, taskId),
       named: { taskId, session, requestId },
       ...(keepAlive !== undefined && { keepAliveMs: keepAlive }),
@@ -246,73 +233,74 @@ export class ToolCalls {
       await this.#requests.cancel(root.id, 'The client cancelled its request.', actorOf(caller));
       throw new RequestAborted();
     }
-    const { _meta, ...result } = await this.#deliver(root.id, caller, false, request);
+    const { _meta, ...result } = await this.#deliver(root.id, call, false);
     return { ...result, _meta: dialect.related(tree, isJsonObject(_meta) ? _meta : undefined) };
   }
 
   /** Waits with the caller until there is something to tell it. */
-  async #attend(id: TaskId, call: ToolCall, caller: Caller, patience: PlainPatience): Promise<JsonObject> {
-    const { handOver, windowMs } = patience;
+  async #attend(id: TaskId, call: PatientCall): Promise<JsonObject> {
+    const { handOver, windowMs } = call;
     const waited = handOver
-      ? await waitPlainly(this.#requests, id, handOver, { ...patience, signal: handOver.gone })
-      : await waitFor(this.#requests, id, patience);
-    if (waited === 'aborted') return this.#abort(id, call, caller, patience);
-    if (waited === 'done') return this.#deliver(id, caller, call.requestState === undefined, patience);
+      ? await waitPlainly(this.#requests, id, handOver, { ...call, signal: handOver.gone })
+      : await waitFor(this.#requests, id, call);
+    if (waited === 'aborted') return this.#abort(id, call);
+    if (waited === 'done') return this.#deliver(id, call);
     // Only a caller that takes tasks, or is told of them in plain words, waits no longer than a window.
     const isOver = handOver ? waited === 'elapsed' : windowMs !== undefined;
-    if (isOver) return this.#publish(id, call, handOver?.caller ?? caller, patience);
-    return this.#park(id, call, caller, patience);
+    return isOver ? this.#publish(id, call) : this.#park(id, call);
   }
 
-  async #publish(id: TaskId, call: ToolCall, caller: Caller, request: OpenRequest): Promise<JsonObject> {
-    const { signal } = request;
-    if (signal.aborted) return this.#abort(id, call, caller, request);
+  async #publish(id: TaskId, call: ToolCall): Promise<JsonObject> {
+    const { signal, handOver } = call;
+    const caller = handOver?.caller ?? call.caller;
+    if (signal.aborted) return this.#abort(id, call);
     const isAlive = await this.#requests.publish(id);
     const tree = isAlive ? await view(this.#requests, caller, id) : undefined;
-    if (signal.aborted) return this.#abort(id, call, caller, request);
+    if (signal.aborted) return this.#abort(id, call);
     if (tree) {
-      void this.#ends.handedOver(id, caller, request).catch(() => {});
+      void this.#ends.handedOver(id, caller, call).catch(() => {});
       return caller.dialect.created(tree, this.#requests.now);
     }
-    return this.#deliver(id, caller, call.requestState === undefined, request);
+    return this.#deliver(id, call);
   }
 
   /** Puts the open questions to a caller that has no tasks; the state that it gets names the work. */
-  async #park(id: TaskId, call: ToolCall, caller: Caller, patience: PlainPatience): Promise<JsonObject> {
+  async #park(id: TaskId, call: PatientCall): Promise<JsonObject> {
+    const { caller } = call;
     const tree = await this.#requests.tree(id);
     const open = tree && tree.root.phase !== 'done' ? questionsOf(tree) : [];
     // One that came in this very moment, and that the client cannot be asked, is handed over with the retry.
-    const questions = patience.handOver
+    const questions = call.handOver
       ? open.filter(({ request }) => caller.sender.answers.includes(request.kind))
       : open;
-    if (questions.length === 0) return this.#attend(id, call, caller, patience);
+    if (questions.length === 0) return this.#attend(id, call);
     await this.#requests.keepBetweenRounds(id, stateLifeMs);
     const asked = new Map(questions.map(({ key, request }) => [key, request]));
-    const state = await this.#sealState(call, caller, { kind: 'parked', taskId: id });
+    const state = await this.#sealState(call, { kind: 'parked', taskId: id });
     return caller.dialect.inputRequired(asked, state);
   }
 
   /** The caller is back with answers to questions of parked work. */
-  async #resume(id: TaskId, call: ToolCall, caller: Caller, request: OpenRequest): Promise<JsonObject> {
+  async #resume(id: TaskId, call: ToolCall): Promise<JsonObject> {
     const tree = await this.#requests.tree(id);
     if (!tree) throw new InvalidRequestState('the work that it names is gone');
-    request.onTask?.(Promise.resolve(id));
+    call.onTask?.(Promise.resolve(id));
     const join = tree.root.unpublished?.join;
     if (tree.root.phase !== 'done') {
       await this.#requests.keep(id);
-      await answerQuestions(this.#requests, tree, call.inputResponses ?? {}, caller);
+      await answerQuestions(this.#requests, tree, call.inputResponses ?? {}, call.caller);
       // Sent again after it was handed over: nothing that becomes of this request may end the task.
-      if (!tree.root.unpublished && request.handOver) {
-        const { caller: plain } = request.handOver;
+      if (!tree.root.unpublished && call.handOver) {
+        const { caller: plain } = call.handOver;
         const shown = (await view(this.#requests, plain, id)) ?? tree;
         return plain.dialect.created(shown, this.#requests.now);
       }
     }
-    return this.#attend(id, call, caller, { ...request, ...(join && { join }) });
+    return this.#attend(id, { ...call, ...(join && { join }) });
   }
 
   /** The outcome as the plain call would have given it. */
-  async #deliver(id: TaskId, caller: Caller, forget: boolean, request: OpenRequest): Promise<JsonObject> {
+  async #deliver(id: TaskId, call: ToolCall, isLast = call.requestState === undefined): Promise<JsonObject> {
     const tree = await this.#requests.tree(id);
     if (tree?.root.phase !== 'done')
       throw new CallFailed({
@@ -320,31 +308,31 @@ export class ToolCalls {
         message: 'The work was removed before its result could be read.',
       });
     if (tree.root.unpublished?.isCancelled) {
-      await request.inSession?.abort();
+      await call.inSession?.abort();
       throw new RequestAborted();
     }
-    noteRead(this.#requests, tree.root, caller);
+    noteRead(this.#requests, tree.root, call.caller);
     // Not awaited: the answer need not wait for it. A call that was continued may be continued again.
-    if (forget) void this.#ends.answered(id, request).catch(() => {});
+    if (isLast) void this.#ends.answered(id, call).catch(() => {});
     return plain(tree.root.outcome);
   }
 
-  async #abort(id: TaskId, call: ToolCall, caller: Caller, request: OpenRequest): Promise<never> {
-    if (!hasHandle(call, caller.sender)) await this.#ends.aborted(id, caller, request);
+  async #abort(id: TaskId, call: ToolCall): Promise<never> {
+    if (!hasHandle(call)) await this.#ends.aborted(id, call.caller, call);
     throw new RequestAborted();
   }
 
   // --- Request states -------------------------------------------------------------------------------------
 
-  async #sealState(call: ToolCall, caller: Caller, state: RequestState): Promise<string> {
+  async #sealState(call: ToolCall, state: RequestState): Promise<string> {
     const sealed = { state, issuedFor: await identityOf(call) } as unknown as JsonObject;
-    return (await this.#sealer(caller)).seal(sealed, this.#requests.now + stateLifeMs);
+    return (await this.#sealer(call)).seal(sealed, this.#requests.now + stateLifeMs);
   }
 
   /** Undefined if the call has none. */
-  async #openState(call: ToolCall, caller: Caller): Promise<RequestState | undefined> {
+  async #openState(call: ToolCall): Promise<RequestState | undefined> {
     if (call.requestState === undefined) return undefined;
-    const opened = (await this.#sealer(caller)).open(call.requestState, this.#requests.now);
+    const opened = (await this.#sealer(call)).open(call.requestState, this.#requests.now);
     if ('problem' in opened)
       throw new InvalidRequestState(
         opened.problem === 'expired' ? 'it has expired' : 'this server did not issue it',
@@ -356,8 +344,8 @@ export class ToolCalls {
   }
 
   /** A state of another owner cannot be told from one that was made up, not even by its age. */
-  async #sealer({ owner }: Caller): Promise<Sealer> {
-    return new Sealer(await this.#requests.secret('request-state'), `request-state of ${owner}`);
+  async #sealer({ caller }: ToolCall): Promise<Sealer> {
+    return new Sealer(await this.#requests.secret('request-state'), `request-state of ${caller.owner}`);
   }
 }
 
@@ -372,8 +360,8 @@ function nameOf(tool: DurableTool): string {
 }
 
 /** A caller with a key comes back with it, whatever became of its request; it needs no id. */
-function hasHandle({ tool, idempotencyKey }: ToolCall, { takesTasks }: Caller['sender']): boolean {
-  return takesTasks && tool.task !== 'never' && idempotencyKey !== undefined;
+function hasHandle({ tool, idempotencyKey, caller }: ToolCall): boolean {
+  return caller.sender.takesTasks && tool.task !== 'never' && idempotencyKey !== undefined;
 }
 
 type BeforeState = Extract<RequestState, { kind: 'before' }>;
@@ -399,11 +387,9 @@ type Gathered = { readonly input: unknown } | { readonly open: ReadonlyMap<strin
  * `before(input, ask)` of a tool asks its caller before there is a task. It runs again with each round of answers; a
  * question without an answer ends the run, and the caller is asked all questions that were open by then.
  */
-async function gather(
-  { tool, input, inputResponses }: ToolCall,
-  { sender }: Caller,
-  state: BeforeState | undefined,
-): Promise<Gathered> {
+async function gather(call: ToolCall, state: BeforeState | undefined): Promise<Gathered> {
+  const { tool, input, inputResponses } = call;
+  const { sender } = call.caller;
   const { before, secrets, inputSchema, name } = tool;
   if (!before) return { input };
   const parsed = inputSchema ? await parse(inputSchema, input ?? {}, `The input of ${name}`, secrets) : input;

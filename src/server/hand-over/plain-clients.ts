@@ -21,7 +21,7 @@ import type { HandOver, PlainRequest } from './waiting.ts';
 const forModels = [TaskNotFound, TaskIsDone, BadAnswer, InvalidParams];
 
 /** A request of a client, and the streams of its connection. */
-interface Received {
+export interface Received {
   readonly caller: Caller;
   readonly context: ServerContext;
   readonly streams: Streams;
