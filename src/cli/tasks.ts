@@ -8,7 +8,7 @@ import type { JsonObject } from '../model/json.ts';
 import { runtime } from '../model/runtime.ts';
 import { resultOf } from '../requestor/ending.ts';
 import { TaskCancelled, UnknownQuestion } from '../requestor/errors.ts';
-import type { Pursued, TaskUpdate } from '../requestor/pursuit.ts';
+import type { Pursued } from '../requestor/pursuit.ts';
 import { exampleOf, GivenAnswers } from './given-answers.ts';
 import { attend } from './live/attend.ts';
 import { clean, number, oneLine } from './live/terminal-text.ts';
@@ -17,7 +17,7 @@ import { operatorHelp } from './operator/options.ts';
 import { jsonText, printJson, textOf } from './output.ts';
 import { comeBackWith, openRegistry, printTable, recordOf, statusOf, toolOf } from './registry.ts';
 import { connectTo, described, headersFrom, type Target, targetKept } from './target.ts';
-import { age } from './time.ts';
+import { age, dayAndTime } from './time.ts';
 import { type Arguments, CommandFailed, readArguments, WrongUsage } from './usage.ts';
 
 const help = `Calls that were made on this machine: what became of them, and how to come back to them.
@@ -57,7 +57,6 @@ interface OnCall {
   readonly record: HandleRecord;
   readonly handles: Handles;
   readonly values: Values;
-  readonly json: boolean;
   /** How its server is reached; refuses if nobody knows, or if headers are missing. */
   target(): Target;
   /** What follows the id. */
@@ -66,11 +65,12 @@ interface OnCall {
 
 const onOne: Readonly<Record<string, (on: OnCall) => Promise<number> | number>> = {
   watch: (on) => come(on, lookOn(on.values)),
-  result: (on) => come(on, { view: on.json ? jsonView : plainView({ isQuiet: true }), desk: undefined }),
+  result: (on) =>
+    come(on, { view: on.values.json ? jsonView : plainView({ isQuiet: true }), desk: undefined }),
   show,
   answer,
   cancel,
-  forget: ({ record: { id }, handles, json }) => {
+  forget: ({ record: { id }, handles, values: { json } }) => {
     handles.delete(id);
     console.log(json ? jsonText({ event: 'forgotten', id }) : `Forgot ${id}.`);
     return 0;
@@ -97,18 +97,17 @@ export async function tasks(args: readonly string[]): Promise<number> {
   if (extra !== undefined) throw new WrongUsage(`${verb} takes no "${extra}"`);
   const headers = headersFrom(values.header);
   const handles = await openRegistry(values.handles);
-  const json = values.json ?? false;
   try {
-    if (isList) return list(handles, { json, all: values.all ?? false });
+    if (isList) return list(handles, values);
     const record = recordOf(id!, handles);
     const target = () => targetKept(record.target, headers);
-    return await command!({ record, handles, values, json, more, target });
+    return await command!({ record, handles, values, more, target });
   } finally {
     handles.close();
   }
 }
 
-function list(handles: Handles, { json, all }: { json: boolean; all: boolean }): number {
+function list(handles: Handles, { json, all }: Values): number {
   const records = handles.list({ onlyOpen: !all });
   if (json)
     for (const record of records) {
@@ -166,40 +165,20 @@ async function visiting<T>(
   }
 }
 
-/** Knows when every task of a tree has been looked at once. */
-class FirstLook {
-  readonly #seen = new Set<string>();
-  readonly #unseen = new Set<string>();
-  readonly #waiting = new Set<string>();
+/** Whether every task of a tree has been looked at once. */
+function isSeen({ task, children }: Pursued): boolean {
+  return children.length === task.childIds.length && children.every(isSeen);
+}
 
-  constructor(rootId: string | undefined) {
-    if (rootId !== undefined) this.#unseen.add(rootId);
-  }
-
-  see(update: TaskUpdate): void {
-    if (update.type !== 'status') return;
-    const { taskId, status, childIds } = update.task;
-    this.#seen.add(taskId);
-    this.#unseen.delete(taskId);
-    for (const id of childIds) if (!this.#seen.has(id)) this.#unseen.add(id);
-    if (status === 'input_required') this.#waiting.add(taskId);
-    else this.#waiting.delete(taskId);
-  }
-
-  get isComplete(): boolean {
-    return this.#unseen.size === 0;
-  }
-
-  /** Does any of them wait for an answer? */
-  get isAsked(): boolean {
-    return this.#waiting.size > 0;
-  }
+/** Whether any task of a tree waits for an answer. */
+function isAsked({ task, children }: Pursued): boolean {
+  return task.status === 'input_required' || children.some(isAsked);
 }
 
 // --- Answering --------------------------------------------------------------------------------------------
 
 async function answer(on: OnCall): Promise<number> {
-  const { json, more } = on;
+  const { more } = on;
   if (more === undefined) throw new WrongUsage('an answer takes the id of a call and JSON');
   const answers = new GivenAnswers([more], 'an answer');
   const { id } = notOver(on);
@@ -226,18 +205,17 @@ async function answer(on: OnCall): Promise<number> {
     Promise.race([untilTaken(handle, () => answered.length > 0), refused.promise]),
   );
   for (const { key } of answered)
-    console.log(json ? jsonText({ event: 'answered', id, key }) : `Answered "${oneLine(key)}".`);
+    console.log(on.values.json ? jsonText({ event: 'answered', id, key }) : `Answered "${oneLine(key)}".`);
   return 0;
 }
 
 /** Until what was answered has been taken, or it is clear that nothing is asked. */
 async function untilTaken(handle: TaskHandle, isAnswered: () => boolean): Promise<void> {
-  const look = new FirstLook(handle.taskId);
   for await (const update of handle.updates()) {
-    look.see(update);
     if (update.type === 'unreachable') throw new CommandFailed(oneLine(update.why));
     if (update.type === 'answered') return;
-    if (!look.isComplete || look.isAsked) continue;
+    const tree = handle.tree();
+    if (!tree || !isSeen(tree) || isAsked(tree)) continue;
     // In 2025-11-25 a question comes as a request, and only the status tells that its answer was taken.
     if (isAnswered()) return;
     throw new CommandFailed('It asks nothing at the moment.');
@@ -260,7 +238,7 @@ async function cancel(on: OnCall): Promise<number> {
       });
     } catch (error) {
       if (!(error instanceof TaskCancelled)) throw error;
-      console.log(on.json ? JSON.stringify({ event: 'cancelled', id }) : `Cancelled ${id}.`);
+      console.log(on.values.json ? JSON.stringify({ event: 'cancelled', id }) : `Cancelled ${id}.`);
       return 0;
     }
     throw new CommandFailed(
@@ -285,7 +263,7 @@ interface Found {
 
 /** All that is known of one call. */
 async function show(on: OnCall): Promise<number> {
-  const { record, handles, json } = on;
+  const { record, handles } = on;
   let found: Found = { asked: [] };
   let problem: Error | undefined;
   if (!record.ending)
@@ -298,7 +276,7 @@ async function show(on: OnCall): Promise<number> {
       problem = error as Error;
     }
   const known = handles.get(record.id) ?? record;
-  if (json) printJson(asJson(known, found));
+  if (on.values.json) printJson(asJson(known, found));
   else for (const line of asLines(known, handles, found)) console.log(line);
   if (problem) throw problem;
   return 0;
@@ -312,11 +290,10 @@ async function lookedAt(on: OnCall, target: Target): Promise<Found> {
     return never;
   };
   const tree = await visiting(on, target, onQuestion, async (handle) => {
-    const look = new FirstLook(handle.taskId);
-    for await (const update of handle.updates()) {
-      look.see(update);
+    for await (const _ of handle.updates()) {
+      const tree = handle.tree();
       // Where questions come as requests the look is over before they are here; its status tells of them.
-      if (look.isComplete) break;
+      if (tree && isSeen(tree)) break;
     }
     return handle.tree();
   });
@@ -356,7 +333,7 @@ function* asLines(record: HandleRecord, handles: Handles, { tree, asked, target 
   if (taskId !== undefined) yield row('task', oneLine(taskId));
   yield row('server', `${oneLine(server)}${target ? ` at ${described(target)}` : ''}`);
   yield row('tool', `${toolOf(record)} ${oneLine(JSON.stringify(params.arguments ?? {}))}`);
-  yield row('called', `${age(runtime.now() - createdAt)} ago, ${new Date(createdAt).toLocaleString('sv')}`);
+  yield row('called', `${age(runtime.now() - createdAt)} ago, ${dayAndTime(createdAt)}`);
   const { message, progress } = tree?.task ?? {};
   yield row('status', withMessage(seenStatus(record, tree), message));
   if (progress && !ending) {
