@@ -5,7 +5,7 @@ import { GivenAnswers } from './given-answers.ts';
 import { attend } from './live/attend.ts';
 import { lookOn, viewOptions } from './live/view.ts';
 import { openRegistry } from './registry.ts';
-import { headersFrom, revisions, type Target, targetNamed, targetStarted } from './target.ts';
+import { headersFrom, revisions, targetNamed, targetStarted } from './target.ts';
 import { oneOf, readArguments, readJson, WrongUsage } from './usage.ts';
 
 const help = `Calls a tool, shows its progress, asks what it asks, and prints its result.
@@ -44,13 +44,9 @@ export async function call(args: readonly string[]): Promise<number> {
     ttl: { type: 'string' },
     ...viewOptions,
   });
-  const { revision = 'auto' } = values;
-  const options = {
-    config: values.config,
-    headers: headersFrom(values.header),
-    revision: oneOf(revisions, revision, `"${revision}" is no revision: use ${revisions.join(', ')}`),
-    drafts: values.drafts ?? false,
-  };
+  const { config, drafts = false, revision: date = 'auto' } = values;
+  const revision = oneOf(revisions, date, `"${date}" is no revision: use ${revisions.join(', ')}`);
+  const options = { config, headers: headersFrom(values.header), revision, drafts };
   const server = end < 0 ? undefined : args.slice(end + 1);
   const [named, tool, input = '{}', ...rest] = server ? [undefined, ...positionals] : positionals;
   if (tool === undefined || rest.length > 0)
@@ -58,13 +54,12 @@ export async function call(args: readonly string[]): Promise<number> {
   const given = new GivenAnswers(values.answer);
   const ttl = ttlFrom(values.ttl);
   const parameters = objectFrom(input);
-  const target: Target = server ? targetStarted(server, options) : targetNamed(named!, options);
+  const target = server ? targetStarted(server, options) : targetNamed(named!, options);
 
   const handles = await openRegistry(values.handles);
   try {
-    const look = lookOn(values);
     return await attend(
-      { ...look, target, handles, given, detaches: values.detach ?? false },
+      { ...lookOn(values), target, handles, given, detaches: values.detach ?? false },
       (tasks, signal) => tasks.call(tool, parameters, { signal, ...(ttl !== undefined && { ttl }) }),
     );
   } finally {

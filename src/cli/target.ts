@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { inheritedEnvironment, type Program } from '../client/program.ts';
+import { inheritedEnvironment, type Program, ProgramTransport } from '../client/program.ts';
 import type { TaskClient } from '../client/task-client.ts';
 import type { ConnectTasksOptions } from '../client.ts';
 import { serversIn, targetIn, type Target as Upstream } from '../gateway/config.ts';
@@ -33,13 +33,13 @@ export interface Target {
 }
 
 export interface TargetOptions {
-  readonly config?: string | undefined;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly revision?: Revision;
-  readonly drafts?: boolean;
+  readonly config: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly revision: Revision;
+  readonly drafts: boolean;
 }
 
-function agreed({ headers = {}, revision = 'auto', drafts = false }: TargetOptions) {
+function agreed({ headers, revision, drafts }: TargetOptions) {
   const names = Object.keys(headers);
   return {
     ...(names.length > 0 && { headers: names }),
@@ -54,13 +54,9 @@ function isUrl(text: string): boolean {
 
 /** A URL, or a name in a file. */
 export function targetNamed(named: string, options: TargetOptions): Target {
-  const { headers = {} } = options;
+  const { headers } = options;
   if (isUrl(named))
-    return {
-      name: undefined,
-      upstream: { url: named, headers },
-      kept: { url: named, ...agreed(options) },
-    };
+    return { name: undefined, upstream: { url: named, headers }, kept: { url: named, ...agreed(options) } };
   const { file, upstream } = configured(named, options.config);
   return {
     name: named,
@@ -69,9 +65,12 @@ export function targetNamed(named: string, options: TargetOptions): Target {
   };
 }
 
-export function targetStarted([command, ...args]: readonly string[], options: TargetOptions): Target {
+export function targetStarted(
+  [command, ...args]: readonly string[],
+  options: TargetOptions,
+  cwd = process.cwd(),
+): Target {
   if (command === undefined) throw new WrongUsage('after -- comes the command that starts the server');
-  const cwd = process.cwd();
   return {
     name: undefined,
     upstream: { command, args, env: inheritedEnvironment(), cwd },
@@ -85,17 +84,16 @@ export function targetKept(kept: JsonObject | undefined, headers: Readonly<Recor
     throw new CommandFailed(
       'Another program made this call, and did not say how its server is reached: come back to it there.',
     );
-  const { headers: names = [], revision, drafts } = kept as unknown as Kept;
+  const place = kept as unknown as Kept;
+  const { headers: names = [], revision = 'auto', drafts = false } = place;
   const given = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
   const missing = names.find((name) => !given.has(name.toLowerCase()));
   if (missing !== undefined)
     throw new WrongUsage(`the header ${missing} is not kept: give it again with --header '${missing}: …'`);
-  const options = { headers, ...(revision && { revision }), ...(drafts && { drafts }) };
-  const place = kept as unknown as Kept;
+  const options = { config: undefined, headers, revision, drafts };
   if ('url' in place) return targetNamed(place.url, options);
   if ('config' in place) return targetNamed(place.name, { ...options, config: place.config });
-  const { command, args, cwd } = place;
-  return { name: undefined, upstream: { command, args, env: inheritedEnvironment(), cwd }, kept: place };
+  return targetStarted([place.command, ...place.args], options, place.cwd);
 }
 
 export function described({ upstream }: Target): string {
@@ -130,8 +128,7 @@ export async function connectTo(
   client.setVersionNegotiation({
     mode: revision === 'auto' ? 'auto' : revision === '2025-11-25' ? 'legacy' : { pin: revision },
   });
-  const { ProgramTransport } = await import('../client/program.ts');
-  let program: InstanceType<typeof ProgramTransport> | undefined;
+  let program: ProgramTransport | undefined;
   const started = (command: Program) => {
     program = new ProgramTransport(command, program?.endsWhenAsked);
     return program;
@@ -176,13 +173,9 @@ function unreachable(error: unknown, target: Target, complaint: string | undefin
 const usualFiles = ['.mcp.json', 'holdfast.json'];
 
 /** The server of that name, and the file that it was found in. */
-function configured(
-  name: string,
-  file: string | undefined,
-): { readonly file: string; readonly upstream: Upstream } {
-  const files = (file === undefined ? usualFiles.filter((usual) => existsSync(usual)) : [file]).map((found) =>
-    resolve(found),
-  );
+function configured(name: string, file: string | undefined): { file: string; upstream: Upstream } {
+  const given = file === undefined ? usualFiles.filter((usual) => existsSync(usual)) : [file];
+  const files = given.map((one) => resolve(one));
   const names: string[] = [];
   for (const file of files) {
     const servers = serversIn(readConfigFile(file));
