@@ -1,6 +1,7 @@
 /** `holdfast tasks … --store URL` and `--url URL`: the tasks of a whole store or server, for those who operate it. */
 
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
+import { pagesOf } from '../../model/pages.ts';
 import type { Question, TaskStory, TaskSummary } from '../../operator/api.ts';
 import { ask } from '../live/ask.ts';
 import { clean, oneLine } from '../live/terminal-text.ts';
@@ -67,26 +68,23 @@ async function wholeId({ desk }: At, id: string): Promise<string> {
   if (id.length < fewestLetters)
     throw new WrongUsage(`"${oneLine(id)}" is too short: give ${fewestLetters} letters or more of an id`);
   const found = new Set<string>();
-  let cursor: string | undefined;
   for (const filter of [{ text: id, standings: ['waiting'] }, { text: id }] as const) {
-    cursor = undefined;
-    for (let pages = 0; pages < mostPages; pages++) {
-      const page = await desk.list({ ...filter, limit: 100, ...(cursor !== undefined && { cursor }) });
+    let pages = 0;
+    for await (const page of pagesOf((from) => desk.list({ ...filter, limit: 100, ...from }))) {
       for (const task of page.tasks) if (task.id.startsWith(id)) found.add(task.id);
-      cursor = page.nextCursor;
-      if (cursor === undefined || found.size > 1) break;
+      if (found.size > 1)
+        throw new WrongUsage(`several tasks have an id that begins with ${id}: give more of it`);
+      // Whether there is another cannot be known before the end is reached.
+      if (++pages === mostPages && page.nextCursor !== undefined)
+        throw new CommandFailed(
+          `There are too many tasks to look for ${id} in all of them: give the whole id.`,
+        );
     }
-    // Whether there is another cannot be known before the end is reached.
-    if (cursor !== undefined) break;
   }
-  if (found.size > 1)
-    throw new WrongUsage(`several tasks have an id that begins with ${id}: give more of it`);
   const [only] = found;
-  if (only !== undefined && cursor === undefined) return only;
+  if (only !== undefined) return only;
   throw new CommandFailed(
-    cursor === undefined
-      ? `No task has an id that begins with ${id}; of a subtask that asks nothing the whole id is needed.`
-      : `There are too many tasks to look for ${id} in all of them: give the whole id.`,
+    `No task has an id that begins with ${id}; of a subtask that asks nothing the whole id is needed.`,
   );
 }
 
@@ -128,8 +126,9 @@ async function storyOf({ desk }: At, id: string): Promise<TaskStory> {
 }
 
 async function cancel(at: At, id: string): Promise<number> {
-  const { task } = await storyOf(at, id);
-  refuseIfOver(task, 'cancelled');
+  const { standing, finishedAt } = (await storyOf(at, id)).task;
+  if (finishedAt !== undefined)
+    throw new CommandFailed(`Task ${id} is over (${standing}), and cannot be cancelled any more.`);
   const after = await at.desk.cancel(id, at.values.reason);
   return told(at, after, after.standing === 'cancelled' ? `Cancelled ${id}.` : `${id} is ${after.standing}.`);
 }
@@ -152,19 +151,13 @@ function told({ values }: At, task: TaskSummary, words: string): number {
   return 0;
 }
 
-function refuseIfOver({ id, standing, finishedAt }: TaskSummary, what: string): void {
-  if (finishedAt !== undefined)
-    throw new CommandFailed(`Task ${id} is over (${standing}), and cannot be ${what} any more.`);
-}
-
 // --- Answers ----------------------------------------------------------------------------------------------
 
 /** What follows the id: the key if there is more than one question, and the answer. */
 async function answer(at: At, id: string, words: readonly string[]): Promise<number> {
   const { desk, values } = at;
-  const { key: givenKey, json } = keyAndAnswer(words, values.decline ?? false);
-  const { task, questions } = await storyOf(at, id);
-  const question = questionOf(task, questions, givenKey);
+  const { key, json } = keyAndAnswer(words, values.decline);
+  const question = questionOf(await storyOf(at, id), key);
   const response = values.decline
     ? { action: 'decline' }
     : json === undefined
@@ -174,11 +167,7 @@ async function answer(at: At, id: string, words: readonly string[]): Promise<num
   return told(at, after, `Answered "${oneLine(question.key)}".`);
 }
 
-function keyAndAnswer(
-  words: readonly string[],
-  isDeclined: boolean,
-): { readonly key?: string; readonly json?: Json } {
-  const [first, second] = words;
+function keyAndAnswer([first, second]: readonly string[], isDeclined = false): { key?: string; json?: Json } {
   if (isDeclined && second !== undefined) throw new WrongUsage('--decline takes no answer beside it');
   if (first === undefined) return {};
   if (second !== undefined) return { key: first, json: readJson(second, 'an answer') as Json };
@@ -187,7 +176,7 @@ function keyAndAnswer(
   return { json: readJson(first, 'an answer') as Json };
 }
 
-function questionOf(task: TaskSummary, questions: readonly Question[], key: string | undefined): Question {
+function questionOf({ task, questions }: TaskStory, key: string | undefined): Question {
   const open = questions.filter(({ state }) => state === 'open');
   if (open.length === 0)
     throw new CommandFailed(

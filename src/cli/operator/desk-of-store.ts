@@ -10,15 +10,13 @@ import { CommandFailed, quoted, version } from '../usage.ts';
 import type { OpenDesk } from './desk.ts';
 
 class OperatorWithoutTools extends Operator {
-  override async retry(id: string): Promise<TaskSummary> {
-    try {
-      return await super.retry(id);
-    } catch (error) {
+  override retry(id: string): Promise<TaskSummary> {
+    return super.retry(id).catch((error: unknown) => {
       if (!(error instanceof UnknownTool)) throw error;
       throw new CommandFailed(
         'Only a server that has the tool can make the call again: ask one, with --url.',
       );
-    }
+    });
   }
 }
 

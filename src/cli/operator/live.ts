@@ -17,7 +17,7 @@ const calmMs = 250;
 const restMs = 10_000;
 const drawMs = 1_000;
 
-export interface LiveView {
+interface LiveView {
   /** Whether the view is to be looked at anew. */
   heard(message: ChangeMessage): boolean;
   /** Looks; says whether it is over. */
@@ -107,17 +107,13 @@ export async function live({ desk, sight, values }: At, view: LiveView): Promise
 
 const backoff = { minMs: 250, maxMs: 10_000 };
 
-export interface Following {
-  readonly signal: AbortSignal;
-  /** The connection broke: it is tried again, for ever. */
-  onAway?(): void;
-  onBack?(): void;
-}
-
-/** Whatever is not just an absence (a token that is refused, say) is thrown. */
+/**
+ * A connection that broke is tried again, for ever. Whatever is not just an absence (a token that is refused, say) is
+ * thrown.
+ */
 export async function* follow(
   desk: OperatorDesk,
-  { signal, onAway, onBack }: Following,
+  { signal, onAway, onBack }: { signal: AbortSignal; onAway?(): void; onBack?(): void },
 ): AsyncIterable<ChangeMessage> {
   let lastId: string | undefined;
   let failures = 0;
