@@ -44,13 +44,14 @@ function head(story: TaskStory, look: Look): string[] {
   const { now } = look;
   const isOver = task.finishedAt !== undefined;
   const caller = task.plainCall ? 'a plain call of ' : '';
+  const [sign, colour] = signOf(task);
+  const far = task.progress ? `  ${farOf(task.progress)}` : '';
   const title: Piece[] = [
-    signOf(task),
-    [' '],
+    [`${sign} `, colour],
     [oneLine(task.tool), 'bold'],
     ['  '],
-    [task.standing, signOf(task)[1]],
-    [task.progress ? `  ${farOf(task.progress)}` : ''],
+    [task.standing, colour],
+    [far],
   ];
   const rows: [string, string | undefined][] = [
     ['id', task.id],
@@ -130,10 +131,8 @@ function textLines(text: string, look: Look): string[] {
   const shown = look.isFull ? all : all.slice(0, fewLines);
   const cut = look.isFull ? (one: string) => one : (one: string) => truncate(one, look.columns - 3);
   const left = all.length - shown.length;
-  return [
-    ...shown.map((one) => `  ${cut(one)}`),
-    ...(left > 0 ? [line([[`  … ${left} lines more; --full shows them`, 'dim']], look)] : []),
-  ];
+  const more = left > 0 ? [line([[`  … ${left} lines more; --full shows them`, 'dim']], look)] : [];
+  return [...shown.map((one) => `  ${cut(one)}`), ...more];
 }
 
 function outcome({ outcome }: TaskStory, look: Look): string[] {

@@ -2,17 +2,14 @@
 import type { CallSpan, PassSpan, TaskStory, TaskSummary } from '../../operator/api.ts';
 import { type Colour, oneLine } from '../live/terminal-text.ts';
 import { took } from '../time.ts';
-import { saying, standingSigns } from './look.ts';
+import { type Look, saying, standingSigns } from './look.ts';
 
-export interface Row extends Bar {
+export interface Row {
   readonly label: string;
   readonly depth: 0 | 1;
-  readonly notes?: readonly Note[];
+  readonly notes: readonly Note[];
   /** What is kept where there is no room for everything: the higher first. */
   readonly weight: number;
-}
-
-export interface Bar {
   readonly from: number;
   readonly to: number;
   readonly sign: string;
@@ -22,14 +19,11 @@ export interface Bar {
   readonly points?: readonly { readonly at: number; readonly sign: string; readonly colour: Colour }[];
 }
 
-export interface Note {
-  readonly text: string;
-  readonly colour: Colour;
-}
+type Note = { readonly text: string; readonly colour: Colour };
 
 const fewAttempts = 3;
 
-export function rowsOf(story: TaskStory, { now, isFull }: { now: number; isFull: boolean }): Row[] {
+export function rowsOf(story: TaskStory, { now, isFull }: Look): Row[] {
   const children = new Map(story.children.map((child) => [child.id, child]));
   const started = new Set(story.calls.filter(({ kind }) => kind === 'start').map(({ childId }) => childId));
   const calls = Map.groupBy(
@@ -59,34 +53,21 @@ function queuedRow({ task, passes }: TaskStory, now: number): Row[] {
   const to = passes[0]?.from ?? task.finishedAt ?? now;
   const goesOn = passes.length === 0 && task.finishedAt === undefined;
   if (to - task.createdAt < 1_000 && !goesOn) return [];
-  return [
-    {
-      label: 'queued',
-      depth: 0,
-      from: task.createdAt,
-      to,
-      sign: '░',
-      colour: 'dim',
-      goesOn,
-      notes:
-        task.stuck === undefined ? [] : [{ text: `set aside: ${oneLine(task.stuck)}`, colour: 'yellow' }],
-      weight: goesOn ? 3 : 0,
-    },
-  ];
+  const notes: Note[] =
+    task.stuck === undefined ? [] : [{ text: `set aside: ${oneLine(task.stuck)}`, colour: 'yellow' }];
+  const bar = { from: task.createdAt, to, sign: '░', colour: 'dim', goesOn } as const;
+  return [{ label: 'queued', depth: 0, ...bar, notes, weight: goesOn ? 3 : 0 }];
 }
 
 // --- Passes -----------------------------------------------------------------------------------------------
 
 /** How many passes from here on only woke, found nothing new and parked again. */
 function idlePasses(passes: readonly PassSpan[], first: number, calls: ReadonlyMap<number, unknown>): number {
-  let count = 0;
-  while (first + count < passes.length) {
-    const { end, number } = passes[first + count]!;
-    const resumes = passes[first + count - 1]?.end === 'crashed';
-    if (end !== 'parked' || calls.has(number) || resumes) break;
-    count++;
-  }
-  return count;
+  const isIdle = ({ end, number }: PassSpan, before: PassSpan | undefined) =>
+    end === 'parked' && !calls.has(number) && before?.end !== 'crashed';
+  let next = first;
+  while (next < passes.length && isIdle(passes[next]!, passes[next - 1])) next++;
+  return next - first;
 }
 
 function severalPasses(passes: readonly PassSpan[]): Row {
@@ -110,10 +91,11 @@ function passRow(
 ): Row {
   const { before, after, story, now } = on;
   const { number, holder, from, end } = pass;
+  const isDead = end === 'crashed';
   const to = pass.to ?? now;
   const notes: Note[] = [];
   if (before?.end === 'crashed') notes.push({ text: `↻ ${resumed(pass, story)}`, colour: 'green' });
-  if (end === 'crashed') {
+  if (isDead) {
     const taken = after ? `; taken over ${took(after.from - to)} later` : '';
     notes.push({ text: `✗ process died${taken}`, colour: 'red' });
   }
@@ -124,11 +106,11 @@ function passRow(
     from,
     to,
     sign: '━',
-    colour: end === 'crashed' ? 'red' : 'dim',
+    colour: isDead ? 'red' : 'dim',
     goesOn: end === 'running',
-    points: end === 'crashed' ? [{ at: to, sign: '✗', colour: 'red' }] : [],
+    points: isDead ? [{ at: to, sign: '✗', colour: 'red' }] : [],
     notes,
-    weight: end === 'crashed' || before?.end === 'crashed' ? 4 : end === 'running' ? 3 : 1,
+    weight: isDead || before?.end === 'crashed' ? 4 : end === 'running' ? 3 : 1,
   };
 }
 

@@ -3,7 +3,7 @@ import type { TaskStory } from '../../operator/api.ts';
 import { type Colour, line, oneLine, type Piece, pad, truncate, width } from '../live/terminal-text.ts';
 import { took } from '../time.ts';
 import type { Look } from './look.ts';
-import { type Bar, type Row, rowsOf } from './timeline.ts';
+import { type Row, rowsOf } from './timeline.ts';
 
 /** As many lines as people look at; `isFull` has them all. */
 const usualLines = 60;
@@ -25,14 +25,10 @@ export function waterfall(story: TaskStory, look: Look, mostLines = usualLines):
   ];
   const axis = new Axis(whole, busy, Math.max(6, look.columns - labelColumns - timeColumns - 4));
 
-  const head = [
-    [pad('timeline', labelColumns), 'bold'],
-    [' '],
-    [axis.drawn(), 'dim'],
-    [' '],
-    [took(whole.to - whole.from).padStart(timeColumns), 'dim'],
-  ] as const;
-  const lines = [line(head, look)];
+  const time = took(whole.to - whole.from).padStart(timeColumns);
+  const lines = [
+    line([[pad('timeline', labelColumns), 'bold'], [' '], [axis.drawn(), 'dim'], [' '], [time, 'dim']], look),
+  ];
   const kept = look.isFull ? new Set(rows) : mostImportant(rows, mostLines - 1);
   let left = 0;
   const sayWhatIsLeftOut = () => {
@@ -61,10 +57,7 @@ function endOf({ task, passes, calls, children }: TaskStory, now: number): numbe
 
 /** Deaths and what is open stay, then what is new; the rest makes room. */
 function mostImportant(rows: readonly Row[], mostLines: number): Set<Row> {
-  const byInterest = rows
-    .map((row, i) => ({ row, i }))
-    .sort((a, b) => b.row.weight - a.row.weight || b.i - a.i)
-    .map(({ row }) => row);
+  const byInterest = rows.toReversed().sort((a, b) => b.weight - a.weight);
   const kept = new Set(byInterest.slice(0, mostLines));
   while (kept.size > 1 && linesWith(kept, rows) > mostLines) kept.delete(byInterest[kept.size - 1]!);
   return kept;
@@ -73,7 +66,7 @@ function mostImportant(rows: readonly Row[], mostLines: number): Set<Row> {
 /** A line says of each gap how many are left out. */
 function linesWith(kept: ReadonlySet<Row>, rows: readonly Row[]): number {
   return rows.reduce((lines, row, i) => {
-    if (kept.has(row)) return lines + 1 + (row.notes?.length ?? 0);
+    if (kept.has(row)) return lines + 1 + row.notes.length;
     return i === 0 || kept.has(rows[i - 1]!) ? lines + 1 : lines;
   }, 0);
 }
@@ -88,14 +81,12 @@ function linesOf(row: Row, axis: Axis, labelColumns: number, look: Look): string
     [' '],
     [took(row.to - row.from).padStart(timeColumns), 'dim'],
   ];
-  const notes = (row.notes ?? []).map(({ text, colour }) =>
-    line([[`${indent}  `], [oneLine(text), colour]], look),
-  );
+  const notes = row.notes.map(({ text, colour }) => line([[`${indent}  `], [oneLine(text), colour]], look));
   return [line(first, look), ...notes];
 }
 
 /** Cells of the same colour are one piece. */
-function drawn({ from, to, sign, colour, goesOn, points = [] }: Bar, axis: Axis): Piece[] {
+function drawn({ from, to, sign, colour, goesOn, points = [] }: Row, axis: Axis): Piece[] {
   const cells: [string, Colour?][] = Array.from({ length: axis.columns }, () => [' ']);
   const [first, last] = [axis.columnOf(from), axis.columnOf(Math.max(from, to - 1))];
   for (let column = first; column <= last; column++) cells[column] = [sign, colour];
