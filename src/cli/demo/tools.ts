@@ -41,31 +41,22 @@ const count = durableTool(
   },
   async ({ to = 30, everyMs = 500 }, task) => {
     task.pollEvery(poll);
-    const processes: number[] = [];
+    const parts: { readonly from: number; until: number; readonly pid: number }[] = [];
     for (let n = 1; n <= to; n++) {
       const pid = await task.step(`${n}`, async ({ signal }) => {
         await pause(everyMs, signal);
         return process.pid;
       });
-      processes.push(pid);
+      const last = parts.at(-1);
+      if (last?.pid === pid) last.until = n;
+      else parts.push({ from: n, until: n, pid });
       task.progress(n, to);
     }
-    const parts = stretches(processes);
     if (parts.length === 1) return `Counted to ${to} in one process.`;
     const told = parts.map(({ from, until, pid }) => `${from} to ${until} in process ${pid}`);
-    return `Counted to ${to} in ${new Set(processes).size} processes: ${told.join(', ')}.`;
+    return `Counted to ${to} in ${new Set(parts.map(({ pid }) => pid)).size} processes: ${told.join(', ')}.`;
   },
 );
-
-function stretches(processes: readonly number[]): { from: number; until: number; pid: number }[] {
-  const found: { from: number; until: number; pid: number }[] = [];
-  for (const [index, pid] of processes.entries()) {
-    const last = found.at(-1);
-    if (last?.pid === pid) last.until = index + 1;
-    else found.push({ from: index + 1, until: index + 1, pid });
-  }
-  return found;
-}
 
 const folderInput = fromJsonSchema<{ folder?: string }>({
   type: 'object',
@@ -205,9 +196,8 @@ function reportOf(sums: string, counted: readonly { file: string; counts: Counts
   const rows = counted.map(({ file, counts }) =>
     counts ? `| ${file} | ${counts.lines} | ${counts.words} |` : `| ${file} | not text | |`,
   );
-  return ['# Report', '', `${sums}.`, '', '| file | lines | words |', '|---|---:|---:|', ...rows, ''].join(
-    '\n',
-  );
+  const head = ['# Report', '', `${sums}.`, '', '| file | lines | words |', '|---|---:|---:|'];
+  return [...head, ...rows, ''].join('\n');
 }
 
 function sum(numbers: readonly number[]): number {
@@ -266,7 +256,7 @@ async function filesIn(folder: string): Promise<string[]> {
   return found;
 }
 
-export interface TestsOfFile {
+interface TestsOfFile {
   readonly passed: number;
   readonly failed: number;
   /** The names of those that failed, or what kept the file from being run. */
@@ -277,7 +267,8 @@ const patienceMs = 120_000;
 
 function runTestFile(file: string, signal: AbortSignal): Promise<TestsOfFile> {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env; // Or the runner takes itself for a part of another one.
-  const args = ['--test', '--test-reporter=tap', asGlob(file)];
+  // The runner takes names of files for patterns.
+  const args = ['--test', '--test-reporter=tap', file.replace(/[[*?{(]/g, '[$&]')];
   const options = { cwd: dirname(file), env, signal, timeout: patienceMs, maxBuffer: 64 * 2 ** 20 };
   return new Promise((resolve, reject) => {
     execFile(process.execPath, args, options, (error, output) => {
@@ -290,11 +281,6 @@ function runTestFile(file: string, signal: AbortSignal): Promise<TestsOfFile> {
       resolve({ passed: 0, failed: 1, failures: [problem] });
     });
   });
-}
-
-/** The runner takes names of files for patterns. */
-function asGlob(file: string): string {
-  return file.replace(/[[*?{(]/g, '[$&]');
 }
 
 function countOf(what: string, tap: string): number | undefined {
