@@ -24,11 +24,6 @@ const gauges = {
 } as const satisfies Record<string, Described>;
 const gaugeKeys = Object.keys(gauges) as (keyof typeof gauges)[];
 
-interface Watched {
-  readonly database: Database;
-  readonly tools: readonly ToolVersion[];
-}
-
 /** Events that are counted as they are. */
 const countedEvents = {
   created: 'created',
@@ -63,11 +58,11 @@ export class Metrics {
     damaged: count('holdfast.tasks.damaged', 'Times that a damaged record of a task was met.'),
   };
   readonly #durations = {
-    lives: new Durations('holdfast.task.duration', 'From the call to the outcome.', slow),
-    delays: new Durations('holdfast.task.delay', 'From the call to the first pass.', quick),
-    steps: new Durations('holdfast.step.duration', 'Attempts at steps.', quick),
+    lives: durations('holdfast.task.duration', 'From the call to the outcome.', slow),
+    delays: durations('holdfast.task.delay', 'From the call to the first pass.', quick),
+    steps: durations('holdfast.step.duration', 'Attempts at steps.', quick),
   };
-  readonly #watched = new Set<Watched>();
+  readonly #watched = new Map<Database, readonly ToolVersion[]>();
   readonly #meter: () => Meter;
   #isRegistered = false;
   #running = 0;
@@ -77,11 +72,11 @@ export class Metrics {
     this.#meter = meter;
   }
 
-  opened(watched: Watched): () => void {
+  opened(database: Database, tools: readonly ToolVersion[]): () => void {
     if (!this.#isRegistered) this.#register(this.#meter());
     this.#isRegistered = true;
-    this.#watched.add(watched);
-    return () => this.#watched.delete(watched);
+    this.#watched.set(database, tools);
+    return () => this.#watched.delete(database);
   }
 
   happened(event: TaskEvent, { task, at }: TaskWrite): void {
@@ -133,7 +128,7 @@ export class Metrics {
 
   /** Databases that cannot be read now are left out. */
   async #standing(): Promise<Record<keyof typeof gauges, number>> {
-    const looks = [...this.#watched].map(({ database, tools }) =>
+    const looks = [...this.#watched].map(([database, tools]) =>
       database.queue.backlog(tools, longestBacklog).catch(() => undefined),
     );
     const backlogs = (await Promise.all(looks)).filter((one) => one !== undefined);
@@ -175,12 +170,7 @@ interface Described {
 }
 
 /** A number that only grows, for each set of labels. */
-interface Count extends Described {
-  readonly values: ReadonlyMap<string, { readonly labels: Labels; readonly value: number }>;
-  add(labels: Labels): void;
-}
-
-function count(name: string, help: string): Count {
+function count(name: string, help: string) {
   const values = new Map<string, { readonly labels: Labels; value: number }>();
   const add = (labels: Labels) => valueUnder(values, labels, () => ({ labels, value: 0 })).value++;
   return { name, help, values, add };
@@ -194,34 +184,29 @@ interface Distribution {
 }
 
 /** How long things take, in seconds. */
-class Durations implements Described {
-  readonly name: string;
-  readonly help: string;
-  readonly bounds: readonly number[];
-  readonly values = new Map<string, Distribution>();
-  #histogram: Histogram | undefined;
-
-  constructor(name: string, help: string, bounds: readonly number[]) {
-    this.name = name;
-    this.help = help;
-    this.bounds = bounds;
-  }
-
-  register(meter: Meter): void {
-    const advice = { explicitBucketBoundaries: [...this.bounds] };
-    this.#histogram = meter.createHistogram(this.name, { description: this.help, unit: 's', advice });
-  }
-
-  add(ms: number, labels: Labels): void {
-    const seconds = Math.max(0, ms) / 1_000;
-    const nothing = () => ({ labels, buckets: this.bounds.map(() => 0), sum: 0, count: 0 });
-    const found = valueUnder(this.values, labels, nothing);
-    const place = this.bounds.findIndex((bound) => seconds <= bound);
-    if (place >= 0) found.buckets[place]!++;
-    found.sum += seconds;
-    found.count++;
-    this.#histogram?.record(seconds, labels);
-  }
+function durations(name: string, help: string, bounds: readonly number[]) {
+  const values = new Map<string, Distribution>();
+  let histogram: Histogram | undefined;
+  return {
+    name,
+    help,
+    bounds,
+    values,
+    register(meter: Meter): void {
+      const advice = { explicitBucketBoundaries: [...bounds] };
+      histogram = meter.createHistogram(name, { description: help, unit: 's', advice });
+    },
+    add(ms: number, labels: Labels): void {
+      const seconds = Math.max(0, ms) / 1_000;
+      const nothing = () => ({ labels, buckets: bounds.map(() => 0), sum: 0, count: 0 });
+      const found = valueUnder(values, labels, nothing);
+      const place = bounds.findIndex((bound) => seconds <= bound);
+      if (place >= 0) found.buckets[place]!++;
+      found.sum += seconds;
+      found.count++;
+      histogram?.record(seconds, labels);
+    },
+  };
 }
 
 /** The value of these labels; the first time, a new one. */
@@ -234,14 +219,14 @@ function valueUnder<T>(values: Map<string, T>, labels: Labels, nothing: () => T)
 
 // --- The text format of Prometheus, version 0.0.4 -----------------------------------------------------------
 
-function ofCount({ name, help, values }: Count): string[] {
+function ofCount({ name, help, values }: ReturnType<typeof count>): string[] {
   const metric = `${underscored(name)}_total`;
   const rows = [...values.values()].map(({ labels, value }) => line(metric, labels, value));
   // What has not happened yet is told as well, or nobody could tell it from what is not counted.
   return [...opening(metric, help, 'counter'), ...(rows.length > 0 ? rows : [line(metric, {}, 0)])];
 }
 
-function ofDurations({ name, help, bounds, values }: Durations): string[] {
+function ofDurations({ name, help, bounds, values }: ReturnType<typeof durations>): string[] {
   const metric = `${underscored(name)}_seconds`;
   const rows = [...values.values()].flatMap(({ labels, buckets, sum, count }) => {
     let below = 0;

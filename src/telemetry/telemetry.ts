@@ -39,7 +39,7 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
   const recovered = new Set<TaskId>();
 
   return {
-    opened: (database, tools) => counted.opened({ database, tools }),
+    opened: (database, tools) => counted.opened(database, tools),
     origin: (origin, tool) => traces.origin(origin, tool),
     committed({ writes }) {
       for (const write of writes)

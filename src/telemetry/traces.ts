@@ -89,12 +89,8 @@ export class Traces {
     below: Context,
     pass: Span,
   ): Promise<unknown> {
-    const attributes = {
-      'holdfast.task.id': task.id,
-      'holdfast.tool': task.tool,
-      'holdfast.pass': task.epoch,
-      'holdfast.attempt': attempt,
-    };
+    const about = { 'holdfast.task.id': task.id, 'holdfast.tool': task.tool };
+    const attributes = { ...about, 'holdfast.pass': task.epoch, 'holdfast.attempt': attempt };
     const links = [{ context: pass.spanContext() }];
     const span = this.#tracer.startSpan(`${kind} ${name}`, { attributes, links }, below);
     try {
