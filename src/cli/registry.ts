@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { HandleRecord, Handles } from '../client/handles.ts';
 import { runtime } from '../model/runtime.ts';
-import { oneLine, tableLine, truncate, width } from './live/terminal-text.ts';
+import { type Column, oneLine, tableLine, totalWidth, widthsOf } from './live/terminal-text.ts';
 import type { Target } from './target.ts';
 import { age } from './time.ts';
 import { CommandFailed, command, quoted, WrongUsage } from './usage.ts';
@@ -86,8 +86,6 @@ export function toolOf({ method, params }: HandleRecord): string {
   return oneLine(String(params.name ?? params.uri ?? method));
 }
 
-const heads = ['ID', 'SERVER', 'TOOL', 'STATUS', 'AGE'];
-const gap = '  ';
 const narrowest = 6;
 
 export function printTable(records: readonly HandleRecord[], handles: Handles): void {
@@ -96,31 +94,19 @@ export function printTable(records: readonly HandleRecord[], handles: Handles): 
     return;
   }
   const idOf = shortIds(handles.list());
-  const rows = records.map((record) => [
-    idOf(record.id),
-    oneLine(record.server),
-    toolOf(record),
-    statusOf(record),
-    age(runtime.now() - record.createdAt),
-  ]);
-  for (const line of fitted([heads, ...rows], process.stdout.columns)) console.log(line);
-}
-
-/** What a narrow terminal lacks is taken from the tools, and then from the servers. In a pipe nothing is cut. */
-function fitted(table: readonly (readonly string[])[], columns = Number.POSITIVE_INFINITY): string[] {
-  const widths = table[0]!.map((_, column) => Math.max(...table.map((row) => width(row[column]!))));
-  const excess = widths.reduce((sum, width) => sum + width + gap.length, 0) - gap.length - (columns - 1);
-  for (const [column, head] of table[0]!.entries()) {
-    if (excess <= 0 || (head !== 'TOOL' && head !== 'SERVER')) continue;
-    widths[column] = Math.max(narrowest, widths[column]! - Math.ceil(excess / (table[0]!.length - 3)));
-  }
-  const lines = table.map((row) => {
-    const cells = row.map((cell, column) => truncate(cell, widths[column]!));
-    return tableLine(cells, widths);
-  });
-  const fits = lines.every((line) => width(line) < columns);
-  const server = table[0]!.indexOf('SERVER');
-  if (fits || server < 0) return lines;
-  const narrower = table.map((row) => row.toSpliced(server, 1));
-  return fitted(narrower, columns);
+  const now = runtime.now();
+  const columns: Column<HandleRecord>[] = [
+    { head: 'ID', cell: ({ id }) => idOf(id) },
+    { head: 'SERVER', cell: ({ server }) => oneLine(server), least: narrowest },
+    { head: 'TOOL', cell: toolOf, least: narrowest },
+    { head: 'STATUS', cell: statusOf },
+    { head: 'AGE', cell: ({ createdAt }) => age(now - createdAt) },
+  ];
+  // In a pipe nothing is cut. A terminal that is too narrow for all columns does without the servers.
+  const room = (process.stdout.columns ?? Number.POSITIVE_INFINITY) - 1;
+  const fits = totalWidth(widthsOf(columns, records, room)) <= room;
+  const shown = fits ? columns : columns.filter(({ head }) => head !== 'SERVER');
+  const widths = widthsOf(shown, records, room);
+  const rows = records.map((record) => shown.map(({ cell }) => cell(record)));
+  for (const row of [shown.map(({ head }) => head), ...rows]) console.log(tableLine(row, widths));
 }

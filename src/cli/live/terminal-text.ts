@@ -123,10 +123,38 @@ export function number(value: number): string {
   return String(Math.round(value * 100) / 100);
 }
 
+// --- Tables -------------------------------------------------------------------------------------------------
+
+export interface Column<Row> {
+  readonly head: string;
+  cell(row: Row): string;
+  /** To be cut where there is no room, but to no less than this. */
+  readonly least?: number;
+}
+
+/** The widest column gives first, until all fit into the room or none can give more. */
+export function widthsOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[], room: number): number[] {
+  const widths = columns.map(({ head, cell }) =>
+    Math.max(width(head), ...rows.map((row) => width(cell(row)))),
+  );
+  for (;;) {
+    const giving = [...columns.keys()].filter((i) => widths[i]! > (columns[i]!.least ?? Infinity));
+    if (totalWidth(widths) <= room || giving.length === 0) return widths;
+    widths[giving.reduce((a, b) => (widths[b]! > widths[a]! ? b : a))]!--;
+  }
+}
+
+/** Of a row, with the gaps between its columns. */
+export function totalWidth(widths: readonly number[]): number {
+  return widths.reduce((sum, width) => sum + width + gap.length, -gap.length);
+}
+
+export const gap = '  ';
+
 /** A row of a table. */
 export function tableLine(cells: readonly string[], widths: readonly number[]): string {
   return cells
-    .map((cell, column) => pad(cell, widths[column]!))
-    .join('  ')
+    .map((cell, column) => pad(truncate(cell, widths[column]!), widths[column]!))
+    .join(gap)
     .trimEnd();
 }

@@ -1,7 +1,18 @@
 /** `holdfast tasks list`: tasks of everybody, the newest first. */
 import { redacted } from '../../model/redaction.ts';
 import type { TaskSummary } from '../../operator/api.ts';
-import { type Colour, line, oneLine, type Piece, pad, truncate, width } from '../live/terminal-text.ts';
+import {
+  type Colour,
+  type Column,
+  gap,
+  line,
+  oneLine,
+  type Piece,
+  pad,
+  totalWidth,
+  truncate,
+  widthsOf,
+} from '../live/terminal-text.ts';
 import { printJson } from '../output.ts';
 import { shortIds } from '../registry.ts';
 import { age } from '../time.ts';
@@ -64,69 +75,44 @@ function print(tasks: readonly TaskSummary[], at: At, isFirst: boolean): void {
 
 // --- The table; without room for one, two lines for each task -----------------------------------------------
 
-const gap = '  ';
-
 /** A table has room from here on. */
 const narrow = 60;
 /** What a task says is cut, but not to less than this. */
 const leastSaying = 20;
 
-interface Column {
-  readonly head: string;
-  cell(task: TaskSummary): string;
+interface TaskColumn extends Column<TaskSummary> {
   colour?(task: TaskSummary): Colour | undefined;
-  /** To be cut where there is no room, but to no less than this. */
-  readonly least?: number;
 }
 
 /** In a pipe (columns without end) nothing is cut. */
 export function drawList(tasks: readonly TaskSummary[], look: Look): string[] {
   if (look.columns < narrow) return twoLines(tasks, look);
+  // Beside the signs, and what tasks say.
+  const room = look.columns - 1 - 2 - gap.length - leastSaying;
   const whole = columnsOf((id) => id, look);
-  const short = columnsOf(shortIds(tasks), look);
   // Whole ids only where everything else is whole too, but what a task says: that is cut first.
-  const withoutSaying = naturalWidths(whole, tasks).slice(0, -1);
-  const fits = withoutSaying.reduce((sum, width) => sum + width + gap.length, 2) + leastSaying < look.columns;
-  return table(fits ? whole : short, tasks, look);
+  const fits = totalWidth(widthsOf(whole, tasks, Number.POSITIVE_INFINITY)) <= room;
+  const columns = fits ? whole : columnsOf(shortIds(tasks), look);
+  const widths = widthsOf(columns, tasks, room);
+  const cellsOf = (texts: readonly string[]) =>
+    texts.map((text, i) => pad(truncate(text, widths[i]!), widths[i]!) + gap);
+  const rows = tasks.map((task) => {
+    const cells = cellsOf(columns.map(({ cell }) => cell(task)));
+    const pieces = cells.map((cell, i): Piece => [cell, columns[i]!.colour?.(task)]);
+    return line([signOf(task), [' '], ...pieces, [sayingAlone(task)]], look).trimEnd();
+  });
+  const heads = [...cellsOf(columns.map(({ head }) => head)), 'SAYS'];
+  return [line([['  '], [heads.join(''), 'dim']], look), ...rows];
 }
 
-function columnsOf(idOf: (id: string) => string, { now }: Look): Column[] {
+function columnsOf(idOf: (id: string) => string, { now }: Look): TaskColumn[] {
   return [
     { head: 'ID', cell: ({ id }) => idOf(id) },
     { head: 'STANDING', cell: ({ standing }) => standing, colour: (task) => signOf(task)[1] },
     { head: 'TOOL', cell: ({ tool }) => oneLine(tool), least: 12 },
     { head: 'OWNER', cell: ({ owner }) => oneLine(owner) || '-', least: 6 },
     { head: 'AGE', cell: ({ createdAt }) => age(now - createdAt), colour: () => 'dim' },
-    { head: 'SAYS', cell: sayingAlone },
   ];
-}
-
-function naturalWidths(columns: readonly Column[], tasks: readonly TaskSummary[]): number[] {
-  return columns.map(({ head, cell }) => Math.max(width(head), ...tasks.map((task) => width(cell(task)))));
-}
-
-function table(columns: readonly Column[], tasks: readonly TaskSummary[], look: Look): string[] {
-  const widths = naturalWidths(columns, tasks);
-  const room = look.columns - 1 - 2 - gap.length * (columns.length - 1) - leastSaying;
-  // The widest gives first, until all fit or none can give more.
-  for (;;) {
-    const excess = widths.slice(0, -1).reduce((sum, width) => sum + width, 0) - room;
-    const canGive = [...columns.keys()].filter(
-      (i) => widths[i]! > (columns[i]!.least ?? Number.POSITIVE_INFINITY),
-    );
-    if (excess <= 0 || canGive.length === 0) break;
-    widths[canGive.reduce((a, b) => (widths[b]! > widths[a]! ? b : a))]!--;
-  }
-  const cellsOf = (texts: readonly string[]) =>
-    texts.map((text, i) =>
-      i === texts.length - 1 ? text : pad(truncate(text, widths[i]!), widths[i]!) + gap,
-    );
-  const rows = tasks.map((task) => {
-    const cells = cellsOf(columns.map(({ cell }) => cell(task)));
-    const pieces = cells.map((cell, i): Piece => [cell, columns[i]!.colour?.(task)]);
-    return line([signOf(task), [' '], ...pieces], look).trimEnd();
-  });
-  return [line([['  '], [cellsOf(columns.map(({ head }) => head)).join(''), 'dim']], look), ...rows];
 }
 
 function twoLines(tasks: readonly TaskSummary[], look: Look): string[] {
