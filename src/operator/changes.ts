@@ -21,8 +21,6 @@ const betweenMessagesMs = 250;
 const betweenResetsMs = 1_000;
 /** … and is not worth much if only something was removed that may have been another's. */
 const betweenGuessesMs = 5_000;
-/** Looks at the store at the same time. */
-const atOnce = 25;
 
 /** After these a task may have begun to wait for an answer, or have ceased to. */
 const questioning: ReadonlySet<string> = new Set(['asked', 'answered', 'withdrawn']);
@@ -170,23 +168,20 @@ export class Changes {
   async #tell({ owner }: Viewer, pending: readonly Pending[]): Promise<Told | undefined> {
     const told: Told = { tasks: [], subtasks: [], removed: [], isUnsure: false };
     const mayTell = (root: TaskSummary) => owner === undefined || root.owner === owner;
-    for (let from = 0; from < pending.length; from += atOnce) {
-      const some = pending.slice(from, from + atOnce);
-      const read = await Promise.all(
-        some.map(({ rootId, number, isGone }) =>
-          isGone ? this.#seen.last(rootId) : this.#seen.at(rootId, number),
-        ),
-      );
-      for (const [n, one] of some.entries()) {
-        const { rootId, isGone } = one;
-        const root = read[n];
-        if (!isGone) {
-          if (!root || !mayTell(root)) continue;
-          told.tasks.push(root);
-          const asking = await Promise.all([...one.asking].map((id) => this.#seen.at(id, one.number)));
-          told.subtasks.push(...asking.filter((subtask) => subtask !== undefined));
-        } else if (root ? mayTell(root) : owner === undefined) told.removed.push(rootId);
+    const roots = await Promise.all(
+      pending.map(({ rootId, number, isGone }) =>
+        isGone ? this.#seen.last(rootId) : this.#seen.at(rootId, number),
+      ),
+    );
+    for (const [n, { rootId, number, isGone, asking }] of pending.entries()) {
+      const root = roots[n];
+      if (isGone) {
+        if (root ? mayTell(root) : owner === undefined) told.removed.push(rootId);
         else if (!root) told.isUnsure = true;
+      } else if (root && mayTell(root)) {
+        told.tasks.push(root);
+        const subtasks = await Promise.all([...asking].map((id) => this.#seen.at(id, number)));
+        told.subtasks.push(...subtasks.filter((subtask) => subtask !== undefined));
       }
     }
     return told.tasks.length + told.subtasks.length > mostTold ? undefined : told;
