@@ -13,10 +13,7 @@ import { CommandFailed, say, WrongUsage } from './usage.ts';
 export const usualFile = 'holdfast.json';
 
 /** With a name for where its tasks are kept: the same for the same config, and different for another. */
-export interface Served {
-  readonly config: Config;
-  readonly place: string;
-}
+type Served = { readonly config: Config; readonly place: string };
 
 export async function configured(file: string | undefined): Promise<Served> {
   const { readConfig } = await import('../gateway/config.ts');
@@ -26,19 +23,14 @@ export async function configured(file: string | undefined): Promise<Served> {
   return { config: readConfig(path), place: placeOf(basename(path, '.json'), path) };
 }
 
-export async function started(
-  words: readonly string[],
-  env: Readonly<Record<string, string>>,
-): Promise<Served> {
+export async function started(words: readonly string[], env: Record<string, string>): Promise<Served> {
   const [command, ...args] = words;
   if (command === undefined) throw new WrongUsage('after -- comes the command that starts the server');
   const { configOf } = await import('../gateway/config.ts');
   const cwd = process.cwd();
   const name = nameOf(words);
-  return {
-    config: configOf({ command, args, env, cwd }, name),
-    place: placeOf(name, JSON.stringify([words, cwd])),
-  };
+  const config = configOf({ command, args, env, cwd }, name);
+  return { config, place: placeOf(name, JSON.stringify([words, cwd])) };
 }
 
 /** Of `npx -y @scope/server-files` the last part that says what it is. */
@@ -77,14 +69,12 @@ export function portWorded(error: NodeJS.ErrnoException, port: number): Error {
   return error;
 }
 
-/** The token of the dashboard: the one that was given, or a new one. */
-export interface OperatorToken {
-  readonly token: string;
-  /** What to put behind the address. A token that was given is known to whoever gave it, and need not be in any log. */
-  readonly fragment: string;
-}
-
-export function operatorToken(given = process.env.HOLDFAST_OPERATOR_TOKEN): OperatorToken {
+/**
+ * The token of the dashboard, the one that was given or a new one; and what to put behind the address. A token that was
+ * given is known to whoever gave it, and need not be in any log.
+ */
+export function operatorToken() {
+  const given = process.env.HOLDFAST_OPERATOR_TOKEN;
   if (given) return { token: given, fragment: '' };
   const token = runtime.randomBytes(24).toString('base64url');
   return { token, fragment: `#token=${token}` };

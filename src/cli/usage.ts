@@ -22,18 +22,10 @@ export function say({ message }: Pick<Error, 'message'>): void {
   console.error(`holdfast: ${clean(message)}`);
 }
 
-type Values<Options> = {
-  readonly [Name in keyof Options]?: Options[Name] extends { readonly type: 'boolean' }
-    ? boolean
-    : Options[Name] extends { readonly multiple: true }
-      ? readonly string[]
-      : string;
-};
-
-export interface Arguments<Options> {
-  readonly values: Values<Options>;
-  readonly positionals: readonly string[];
-}
+/** As Node infers them from the options. */
+export type Arguments<Options extends ParseArgsOptionsConfig> = ReturnType<
+  typeof parseArgs<{ options: Options; allowPositionals: true }>
+>;
 
 /** `--help` is an option of every command. */
 export function readArguments<const Options extends ParseArgsOptionsConfig>(
@@ -43,12 +35,8 @@ export function readArguments<const Options extends ParseArgsOptionsConfig>(
 ): Arguments<Options> {
   const options: ParseArgsOptionsConfig = { ...own, help: { type: 'boolean', short: 'h' } };
   // Not strict: Node's own words for unknown options are several sentences.
-  const { values, positionals, tokens } = parseArgs({
-    args: [...args],
-    options,
-    strict: false,
-    tokens: true,
-  });
+  const found = parseArgs({ args: [...args], options, strict: false, tokens: true });
+  const { values, positionals, tokens } = found;
   for (const token of tokens) {
     if (token.kind !== 'option') continue;
     const type = Object.hasOwn(options, token.name) ? options[token.name]!.type : undefined;
@@ -59,7 +47,7 @@ export function readArguments<const Options extends ParseArgsOptionsConfig>(
       throw new WrongUsage(`${token.rawName} takes no value`);
   }
   if (values.help) throw new HelpAsked(help);
-  return { values: values as Values<Options>, positionals };
+  return { values, positionals } as Arguments<Options>;
 }
 
 export function readJson(text: string, what: string): unknown {

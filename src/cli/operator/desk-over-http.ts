@@ -16,11 +16,8 @@ import { CommandFailed, WrongUsage } from '../usage.ts';
 /** The server did not answer, or broke off: to try again may help. */
 export class ServerAway extends CommandFailed {}
 
-export interface ServerAddress {
-  /** Where the operator's view is below, without a slash at its end. */
-  readonly base: string;
-  readonly token: string | undefined;
-}
+/** Where the operator's view is below, without a slash at its end, and the token that was given with it. */
+type ServerAddress = { readonly base: string; readonly token: string | undefined };
 
 const patienceMs = 30_000;
 

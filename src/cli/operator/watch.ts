@@ -17,9 +17,7 @@ const mostKept = 200;
 /** Work that nobody takes for so long is worth a line. */
 const tooLongMs = 5_000;
 
-interface Board extends OverviewReport {
-  readonly running: readonly TaskSummary[];
-}
+type Board = OverviewReport & { readonly running: readonly TaskSummary[] };
 
 export async function watchAll(at: At): Promise<number> {
   const { desk, sight, values } = at;
