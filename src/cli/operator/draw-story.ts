@@ -17,14 +17,16 @@ import { waterfall } from './waterfall.ts';
 const fewLines = 12;
 
 export function drawStory(story: TaskStory, look: Look): string[] {
+  const titled = (title: string, lines: readonly string[]) =>
+    section(lines.length === 0 ? [] : [look.paint('bold', title), ...lines]);
   return [
     ...head(story, look),
-    ...section(argumentLines(story, look)),
+    ...titled('arguments', argumentLines(story, look)),
     ...section(waterfall(story, look)),
-    ...section(children(story, look)),
+    ...titled('subtasks', children(story, look)),
     ...section(conversation(story, look)),
     ...section(outcome(story, look)),
-    ...(look.isFull ? [...section(events(story, look)), ...section(audit(story, look))] : []),
+    ...(look.isFull ? [...titled('events', events(story, look)), ...titled('audit', audit(story))] : []),
   ];
 }
 
@@ -122,7 +124,7 @@ function section(lines: readonly string[]): string[] {
 
 function argumentLines({ arguments: value }: TaskStory, look: Look): string[] {
   if (isJsonObject(value) && Object.keys(value).length === 0) return [];
-  return [look.paint('bold', 'arguments'), ...textLines(JSON.stringify(value, undefined, 2), look)];
+  return textLines(JSON.stringify(value, undefined, 2), look);
 }
 
 /** Cut at the right and below, unless everything was asked for. */
@@ -167,21 +169,16 @@ export function whyEnded(outcome: Exclude<Outcome, { readonly kind: 'result' }>)
 
 /** With their whole ids, by which alone they are found. Those that go on or went wrong are looked for first. */
 function children({ children, task }: TaskStory, look: Look): string[] {
-  if (children.length === 0) return [];
   const isDull = ({ standing }: TaskSummary) => standing === 'completed';
   const byInterest = [...children.filter((child) => !isDull(child)), ...children.filter(isDull)];
   const shown = look.isFull ? children : byInterest.slice(0, fewLines);
-  const more = task.childCount - shown.length;
-  return [
-    look.paint('bold', 'subtasks'),
-    ...shown.map((child) => {
-      const words = look.columns < 60 ? '' : `  ${oneLine(child.tool)}  ${saying(child)}`;
-      return line([['  '], signOf(child), [` ${child.id}${words}`]], look).trimEnd();
-    }),
-    ...(more > 0
-      ? [line([[`  … ${more} more${look.isFull ? '' : '; --full shows them'}`, 'dim']], look)]
-      : []),
-  ];
+  const left = task.childCount - shown.length;
+  const more = `  … ${left} more${look.isFull ? '' : '; --full shows them'}`;
+  const lines = shown.map((child) => {
+    const words = look.columns < 60 ? '' : `  ${oneLine(child.tool)}  ${saying(child)}`;
+    return line([['  '], signOf(child), [` ${child.id}${words}`]], look).trimEnd();
+  });
+  return left > 0 ? [...lines, line([[more, 'dim']], look)] : lines;
 }
 
 // --- What was said ----------------------------------------------------------------------------------------
@@ -229,18 +226,15 @@ export function answerCommand({ key, request }: Question, taskId: string, place:
 // --- Everything else --------------------------------------------------------------------------------------
 
 function events({ events, omittedEvents }: TaskStory, look: Look): string[] {
-  if (events.length === 0) return [];
   const left = omittedEvents > 0 ? [line([[`  … ${omittedEvents} left out`, 'dim']], look)] : [];
-  return [look.paint('bold', 'events'), ...events.map((event) => `  ${eventLine(event)}`), ...left];
+  return [...events.map((event) => `  ${eventLine(event)}`), ...left];
 }
 
-function audit({ audit }: TaskStory, look: Look): string[] {
-  if (audit.length === 0) return [];
-  const lines = audit.map(({ at, action, by, owner, reason }) => {
+function audit({ audit }: TaskStory): string[] {
+  return audit.map(({ at, action, by, owner, reason }) => {
     const who = owner === null ? by : `${by} ${owner}`;
     return `  ${oneLine(`${timeOfDay(at)} ${action} by ${who}${reason ? `: ${reason}` : ''}`)}`;
   });
-  return [look.paint('bold', 'audit'), ...lines];
 }
 
 // --- Events in words ----------------------------------------------------------------------------------------
