@@ -117,43 +117,24 @@ export const standingSigns: Readonly<Record<Standing, readonly [sign: string, co
 };
 
 /** One character for one, so that what stands below each other still does. */
-const inAscii: Readonly<Record<string, string>> = {
-  '…': '~',
-  '·': '-',
-  '◌': 'o',
-  '●': '*',
-  '✔': '+',
-  '✖': 'x',
-  '✗': 'x',
-  '⊘': '/',
-  '↻': '>',
-  '→': '>',
-  '↳': '>',
-  '▸': '>',
-  '━': '-',
-  '─': '-',
-  '├': '|',
-  '┤': '|',
-  '⋯': '~',
-  '█': '#',
-  '▒': '=',
-  '░': '.',
-};
+const signs = '…·◌●✔✖✗⊘↻→↳▸━─├┤⋯█▒░';
+const inAscii = '~-o*+xx/>>>>--||~#=.';
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
-/** As wide as it was. What others said in letters that ASCII has not becomes question marks. */
+/**
+ * As wide as it was. What others said in letters that ASCII has not becomes question marks; so does a letter with an
+ * accent of its own (`e` and U+0301), although it begins with one that ASCII has.
+ */
 export function asciiOnly(line: string): string {
   if (/^[\x20-\x7e]*$/.test(stripVTControlCharacters(line))) return line;
   let text = '';
   for (const { segment } of graphemes.segment(line))
-    text += isAscii(segment) ? segment : (inAscii[segment] ?? '?'.repeat(width(segment)));
+    text +=
+      segment < '\x7f' && segment.length === 1
+        ? segment
+        : (inAscii[signs.indexOf(segment)] ?? '?'.repeat(width(segment)));
   return text;
-}
-
-/** A letter with an accent of its own (`e` and U+0301) is not, although it begins with one that is. */
-function isAscii(segment: string): boolean {
-  return segment.length === 1 && segment < '\x7f';
 }
 
 /** Where nobody said which letters a terminal has, it has those that everybody has these days. */
