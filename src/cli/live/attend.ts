@@ -132,20 +132,19 @@ class Attendance {
   }
 
   #sayHowToComeBack(): void {
-    const { view, handles, target } = this.#visit;
+    const { view, target } = this.#visit;
     const what =
       'url' in target.upstream
         ? 'the task goes on.'
         : 'the server ended with this command, and goes on when it is started again.';
-    view.detached(this.#id!, comeBackWith('watch', this.#id!, { handles, target }), what);
+    view.detached(this.#id!, comeBackWith('watch', this.#id!, this.#visit), what);
   }
 
   #wordsFor(error: Error): string {
-    const { handles, target } = this.#visit;
     const words = oneLine(error.message);
-    const record = this.#id === undefined ? undefined : handles.get(this.#id);
+    const record = this.#id === undefined ? undefined : this.#visit.handles.get(this.#id);
     if (error instanceof Unanswered || !record || record.ending) return words;
-    return `${words} Come back with: ${comeBackWith('watch', record.id, { handles, target })}`;
+    return `${words} Come back with: ${comeBackWith('watch', record.id, this.#visit)}`;
   }
 
   // --- Questions ------------------------------------------------------------------------------------------
@@ -165,14 +164,12 @@ class Attendance {
     }
     view.asked?.(question);
     this.#halted.reject(new Unanswered(this.#howToAnswer(question)));
-    if (question.taskId === undefined) this.#giveUp();
+    if (question.taskId === undefined) {
+      // Nothing has begun: there is nothing to come back to.
+      this.#refused.abort();
+      if (this.#id !== undefined) this.#visit.handles.delete(this.#id);
+    }
     return never;
-  }
-
-  /** Nothing has begun: there is nothing to come back to. */
-  #giveUp(): void {
-    this.#refused.abort();
-    if (this.#id !== undefined) this.#visit.handles.delete(this.#id);
   }
 
   async #put(question: Question, signal: AbortSignal): Promise<Answer> {
@@ -195,7 +192,6 @@ class Attendance {
   }
 
   #howToAnswer(question: Question): string {
-    const { handles, target } = this.#visit;
     const { key, problem, taskId } = question;
     const about = 'message' in question && question.message !== '' ? ` (${oneLine(question.message)})` : '';
     if (problem !== undefined)
@@ -203,7 +199,7 @@ class Attendance {
     const example = exampleOf(question);
     if (taskId === undefined || this.#id === undefined)
       return `The tool asks "${oneLine(key)}"${about} before it begins: call it again with --answer ${example}.`;
-    const command = comeBackWith('answer', this.#id, { handles, target }, example);
+    const command = comeBackWith('answer', this.#id, this.#visit, example);
     return `The task goes on when "${oneLine(key)}"${about} is answered: with --answer, or with ${command}`;
   }
 }

@@ -2,7 +2,7 @@
 import type { ReadStream, WriteStream } from 'node:tty';
 import { width } from './terminal-text.ts';
 
-export interface OtherKeys {
+interface OtherKeys {
   pressed?(key: string): void;
   /** Ctrl-Z: the shell is about to have the terminal for a while. */
   suspends?(): void;
@@ -106,7 +106,7 @@ class Drawing {
   }
 
   /** May be begun again by drawing. */
-  protected end(): void {
+  leave(): void {
     if (!this.#isBegun) return;
     this.#isBegun = false;
     process.off('exit', this.#onExit);
@@ -140,7 +140,7 @@ export class Screen extends Drawing {
   release(): void {
     if (this.#drawn.length > 0) this.terminal.write(`${this.#toTheTop()}\x1b[J`);
     this.#drawn = [];
-    this.end();
+    this.leave();
   }
 
   /** A terminal that became narrower has broken lines in two. */
@@ -168,9 +168,5 @@ export class FullScreen extends Drawing {
       .map((line) => `${this.#spell(line)}\x1b[K\n`)
       .join('');
     this.terminal.write(`\x1b[H${text}\x1b[J`);
-  }
-
-  leave(): void {
-    this.end();
   }
 }
