@@ -1,7 +1,7 @@
 /** `holdfast call`: calls a tool of any server, and stays with it. */
 import { InvalidDuration, toMs } from '../model/duration.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { GivenAnswers } from './given-answers.ts';
+import { givenAnswers } from './given-answers.ts';
 import { attend } from './live/attend.ts';
 import { lookOn, viewOptions } from './live/view.ts';
 import { openRegistry } from './registry.ts';
@@ -51,7 +51,7 @@ export async function call(args: readonly string[]): Promise<number> {
   const [named, tool, input = '{}', ...rest] = server ? [undefined, ...positionals] : positionals;
   if (tool === undefined || rest.length > 0)
     throw new WrongUsage('a call takes a server, a tool and at most one JSON object');
-  const given = new GivenAnswers(values.answer);
+  const given = givenAnswers(values.answer);
   const ttl = ttlFrom(values.ttl);
   const parameters = objectFrom(input);
   const target = server ? targetStarted(server, options) : targetNamed(named!, options);

@@ -4,27 +4,24 @@ import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import { oneLine } from './live/terminal-text.ts';
 import { quoted, readJson, WrongUsage } from './usage.ts';
 
-export class GivenAnswers {
-  /** By key, where an object names keys of questions; otherwise one for all, or several in their order. */
-  readonly #given: readonly (JsonObject | null)[];
-  #used = 0;
+export type GivenAnswers = (question: Question) => Answer | undefined;
 
-  constructor(texts: readonly string[] = [], what = '--answer') {
-    this.#given = texts.map((text) => {
-      const answer = readJson(text, what);
-      if (answer !== null && !isJsonObject(answer))
-        throw new WrongUsage(`${what} takes a JSON object, or null to decline`);
-      return answer;
-    });
-  }
-
-  answerTo(question: Question): Answer | undefined {
-    const named = this.#given.find((given) => given !== null && isNamedIn(given, question));
+/** By key, where an object names keys of questions; otherwise one for all, or several in their order. */
+export function givenAnswers(texts: readonly string[] = [], what = '--answer'): GivenAnswers {
+  const all = texts.map((text) => {
+    const answer = readJson(text, what);
+    if (answer !== null && !isJsonObject(answer))
+      throw new WrongUsage(`${what} takes a JSON object, or null to decline`);
+    return answer;
+  });
+  let used = 0;
+  return (question) => {
+    const named = all.find((given) => given !== null && isNamedIn(given, question));
     if (named) return asAnswer(named[question.key]!, question);
-    const plain = this.#given.filter((given) => given === null || !isByKeyOnly(given, question));
-    const next = plain.length === 1 ? plain[0] : plain[this.#used++];
+    const plain = all.filter((given) => given === null || !isByKeyOnly(given, question));
+    const next = plain.length === 1 ? plain[0] : plain[used++];
     return next === undefined ? undefined : asAnswer(next, question);
-  }
+  };
 }
 
 /** Fields of forms are never objects, so an object under the key of the question is its answer. */

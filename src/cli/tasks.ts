@@ -9,7 +9,7 @@ import { runtime } from '../model/runtime.ts';
 import { resultOf } from '../requestor/ending.ts';
 import { TaskCancelled, UnknownQuestion } from '../requestor/errors.ts';
 import type { Pursued } from '../requestor/pursuit.ts';
-import { exampleOf, GivenAnswers } from './given-answers.ts';
+import { exampleOf, givenAnswers } from './given-answers.ts';
 import { attend } from './live/attend.ts';
 import { clean, number, oneLine } from './live/terminal-text.ts';
 import { jsonView, lookOn, plainView, viewOptions } from './live/view.ts';
@@ -124,7 +124,7 @@ async function come(
   { record, handles, values, target }: OnCall,
   look: ReturnType<typeof lookOn>,
 ): Promise<number> {
-  const given = new GivenAnswers(values.answer);
+  const given = givenAnswers(values.answer);
   const { view } = look;
   if (!record.ending)
     return attend({ ...look, handles, given, target: target() }, (tasks) => tasks.resume(record.id));
@@ -180,14 +180,14 @@ function isAsked({ task, children }: Pursued): boolean {
 async function answer(on: OnCall): Promise<number> {
   const { more } = on;
   if (more === undefined) throw new WrongUsage('an answer takes the id of a call and JSON');
-  const answers = new GivenAnswers([more], 'an answer');
+  const answers = givenAnswers([more], 'an answer');
   const { id } = notOver(on);
   const answered: Question[] = [];
   const refused = Promise.withResolvers<never>();
   refused.promise.catch(() => {});
   const onQuestion = (question: Question) => {
     const { key, problem } = question;
-    const given = problem === undefined ? answers.answerTo(question) : undefined;
+    const given = problem === undefined ? answers(question) : undefined;
     if (given) {
       answered.push(question);
       return given as { action: string };

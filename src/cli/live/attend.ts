@@ -30,177 +30,148 @@ class Unanswered extends CommandFailed {}
 
 type Begin = (tasks: TaskClient, signal: AbortSignal) => Promise<TaskHandle>;
 
-export function attend(visit: Visit, begin: Begin): Promise<number> {
-  return new Attendance(visit).run(begin);
-}
-
-class Attendance {
-  readonly #visit: Visit;
-  readonly #keys: Keys;
+export async function attend(visit: Visit, begin: Begin): Promise<number> {
+  const { view, handles, target, given, desk, detaches } = visit;
   /** Resolves when somebody leaves, rejects when there is a question that nobody will answer. */
-  readonly #halted = Promise.withResolvers<'left'>();
-  readonly #over = new AbortController();
+  const halted = Promise.withResolvers<'left'>();
+  halted.promise.catch(() => {});
+  const over = new AbortController();
   /** Gives up a call that asks before it begins. */
-  readonly #refused = new AbortController();
+  const refused = new AbortController();
+  const interrupted = () => {
+    over.abort();
+    halted.resolve('left');
+  };
+  const keys = new Keys(desk?.input, { interrupted });
   /** Several tasks may ask at the same time; a person is asked one thing after the other. */
-  #turn: Promise<unknown> = Promise.resolve();
-  #id: string | undefined;
+  let turn: Promise<unknown> = Promise.resolve();
+  let id: string | undefined;
 
-  constructor(visit: Visit) {
-    this.#visit = visit;
-    this.#halted.promise.catch(() => {});
-    this.#keys = new Keys(visit.desk?.input, () => {
-      this.#over.abort();
-      this.#halted.resolve('left');
-    });
-  }
-
-  async run(begin: Begin): Promise<number> {
-    const { view, target, handles } = this.#visit;
-    this.#keys.listen();
-    let tasks: TaskClient | undefined;
-    let how: 'completed' | 'failed' | 'left' = 'failed';
-    try {
-      view.connecting?.(described(target));
-      const connecting = connectTo(target, {
-        handles,
-        answer: (question, signal) => this.#answer(question, signal),
-        onEvent: (event) => this.#happened(event),
-      });
-      tasks = await this.#unlessLeft(connecting);
-      how = await this.#follow(await this.#unlessLeft(begin(tasks, this.#refused.signal)));
-      return how === 'failed' ? 1 : 0;
-    } catch (error) {
-      const message = this.#wordsFor(error as Error);
-      view.end?.('failed');
-      view.failed?.(this.#id, message, (error as { code?: number }).code);
-      throw new CommandFailed(message, { cause: error });
-    } finally {
-      this.#over.abort();
-      view.end?.(how);
-      await tasks?.close().catch(() => {});
-      this.#keys.close();
+  const happened = ({ event, handle, taskId, tool, at }: CallEvent) => {
+    if (event === 'called' || event === 'resumed') {
+      id = handle;
+      view.called?.({ id, tool: tool ?? '', since: handles.get(id)?.createdAt ?? at });
     }
-  }
+    if ((event === 'task' || event === 'resumed') && taskId !== undefined) view.began(handle, taskId);
+  };
 
-  /** Before there is a task, leaving ends the process. */
-  async #unlessLeft<T extends object>(begun: Promise<T>): Promise<T> {
+  // --- Leaving --------------------------------------------------------------------------------------------
+
+  const sayHowToComeBack = (id: string) => {
+    const what =
+      'url' in target.upstream
+        ? 'the task goes on.'
+        : 'the server ended with this command, and goes on when it is started again.';
+    view.detached(id, comeBackWith('watch', id, visit), what);
+  };
+  /** Before there is a task, leaving ends the process. A call that is on its way stays written down. */
+  const unlessLeft = async <T extends object>(begun: Promise<T>): Promise<T> => {
     begun.catch(() => {});
-    const first = await Promise.race([begun, this.#halted.promise]);
-    return first === 'left' ? this.#leaves() : first;
-  }
-
-  async #follow(handle: TaskHandle): Promise<'completed' | 'failed' | 'left'> {
-    const { view, detaches } = this.#visit;
-    const ended = detaches ? 'left' : await Promise.race([this.#toTheEnd(handle), this.#halted.promise]);
+    const first = await Promise.race([begun, halted.promise]);
+    if (first !== 'left') return first;
+    view.end?.('left');
+    if (id !== undefined) sayHowToComeBack(id);
+    else console.error('holdfast: Stopped before anything was called.');
+    // Nothing is closed first: that might take a while, and would make a call look refused.
+    process.exit(id === undefined ? 1 : 0);
+  };
+  const toTheEnd = async (handle: TaskHandle) => {
+    for await (const update of handle.updates()) view.update(update);
+    return handle.result();
+  };
+  const follow = async (handle: TaskHandle): Promise<'completed' | 'failed' | 'left'> => {
+    const ended = detaches ? 'left' : await Promise.race([toTheEnd(handle), halted.promise]);
     if (ended === 'left') {
       if (!detaches) handle.detach();
       view.end?.('left');
       if (detaches) view.handle?.(handle.id);
-      this.#sayHowToComeBack();
+      sayHowToComeBack(handle.id);
       return 'left';
     }
     const how = ended.isError ? 'failed' : 'completed';
     view.end?.(how);
     view.result(handle.id, ended);
     return how;
-  }
-
-  async #toTheEnd(handle: TaskHandle) {
-    for await (const update of handle.updates()) this.#visit.view.update(update);
-    return handle.result();
-  }
-
-  #happened({ event, handle, taskId, tool, at }: CallEvent): void {
-    const { view, handles } = this.#visit;
-    if (event === 'called' || event === 'resumed') {
-      this.#id = handle;
-      view.called?.({ id: handle, tool: tool ?? '', since: handles.get(handle)?.createdAt ?? at });
-    }
-    if ((event === 'task' || event === 'resumed') && taskId !== undefined) view.began(handle, taskId);
-  }
-
-  // --- Leaving --------------------------------------------------------------------------------------------
-
-  /** Before there was a task. A call that is on its way stays written down, so that it can be taken up again. */
-  #leaves(): never {
-    this.#visit.view.end?.('left');
-    if (this.#id !== undefined) this.#sayHowToComeBack();
-    else console.error('holdfast: Stopped before anything was called.');
-    // Nothing is closed first: that might take a while, and would make a call look refused.
-    process.exit(this.#id === undefined ? 1 : 0);
-  }
-
-  #sayHowToComeBack(): void {
-    const { view, target } = this.#visit;
-    const what =
-      'url' in target.upstream
-        ? 'the task goes on.'
-        : 'the server ended with this command, and goes on when it is started again.';
-    view.detached(this.#id!, comeBackWith('watch', this.#id!, this.#visit), what);
-  }
-
-  #wordsFor(error: Error): string {
+  };
+  const wordsFor = (error: Error) => {
     const words = oneLine(error.message);
-    const record = this.#id === undefined ? undefined : this.#visit.handles.get(this.#id);
+    const record = id === undefined ? undefined : handles.get(id);
     if (error instanceof Unanswered || !record || record.ending) return words;
-    return `${words} Come back with: ${comeBackWith('watch', record.id, this.#visit)}`;
-  }
+    return `${words} Come back with: ${comeBackWith('watch', record.id, visit)}`;
+  };
 
   // --- Questions ------------------------------------------------------------------------------------------
 
-  async #answer(question: Question, signal: AbortSignal): Promise<Answer> {
-    const { view, given, desk } = this.#visit;
-    const answer = given.answerTo(question);
-    if (answer && question.problem === undefined) {
-      view.asked?.(question);
-      return answer;
-    }
-    if (!answer && desk) {
-      const turn = this.#turn.then(() => this.#put(question, AbortSignal.any([signal, this.#over.signal])));
-      this.#turn = turn.catch(() => {});
-      // Whoever leaves has not refused to answer: it will be asked again.
-      return turn.catch((error: unknown) => (this.#over.signal.aborted ? never : Promise.reject(error)));
-    }
-    view.asked?.(question);
-    this.#halted.reject(new Unanswered(this.#howToAnswer(question)));
-    if (question.taskId === undefined) {
-      // Nothing has begun: there is nothing to come back to.
-      this.#refused.abort();
-      if (this.#id !== undefined) this.#visit.handles.delete(this.#id);
-    }
-    return never;
-  }
-
-  async #put(question: Question, signal: AbortSignal): Promise<Answer> {
-    const { view, desk } = this.#visit;
+  const put = async (question: Question, desk: Omit<Desk, 'onInterrupt'>, signal: AbortSignal) => {
     signal.throwIfAborted();
     view.pause?.();
-    this.#keys.rest();
+    keys.rest();
     try {
-      return await ask(question, signal, { ...desk!, onInterrupt: this.#keys.interrupt });
+      return await ask(question, signal, { ...desk, onInterrupt: keys.interrupt });
     } catch (error) {
-      if (signal.aborted && !this.#over.signal.aborted)
+      if (signal.aborted && !over.signal.aborted)
         view.say?.('Somebody else has answered, or it is not asked any more.');
       throw error;
     } finally {
-      if (!this.#over.signal.aborted) {
-        this.#keys.listen();
+      if (!over.signal.aborted) {
+        keys.listen();
         view.resume?.();
       }
     }
-  }
-
-  #howToAnswer(question: Question): string {
+  };
+  const howToAnswer = (question: Question) => {
     const { key, problem, taskId } = question;
     const about = 'message' in question && question.message !== '' ? ` (${oneLine(question.message)})` : '';
     if (problem !== undefined)
       return `The server refused the answer to "${oneLine(key)}": ${oneLine(problem)}`;
     const example = exampleOf(question);
-    if (taskId === undefined || this.#id === undefined)
+    if (taskId === undefined || id === undefined)
       return `The tool asks "${oneLine(key)}"${about} before it begins: call it again with --answer ${example}.`;
-    const command = comeBackWith('answer', this.#id, this.#visit, example);
+    const command = comeBackWith('answer', id, visit, example);
     return `The task goes on when "${oneLine(key)}"${about} is answered: with --answer, or with ${command}`;
+  };
+  const answer = async (question: Question, signal: AbortSignal): Promise<Answer> => {
+    const found = given(question);
+    if (found && question.problem === undefined) {
+      view.asked?.(question);
+      return found;
+    }
+    if (!found && desk) {
+      const answered = turn.then(() => put(question, desk, AbortSignal.any([signal, over.signal])));
+      turn = answered.catch(() => {});
+      // Whoever leaves has not refused to answer: it will be asked again.
+      return answered.catch((error: unknown) => (over.signal.aborted ? never : Promise.reject(error)));
+    }
+    view.asked?.(question);
+    halted.reject(new Unanswered(howToAnswer(question)));
+    if (question.taskId === undefined) {
+      // Nothing has begun: there is nothing to come back to.
+      refused.abort();
+      if (id !== undefined) handles.delete(id);
+    }
+    return never;
+  };
+
+  // --- From the beginning to the end ----------------------------------------------------------------------
+
+  keys.listen();
+  let tasks: TaskClient | undefined;
+  let how: 'completed' | 'failed' | 'left' = 'failed';
+  try {
+    view.connecting?.(described(target));
+    tasks = await unlessLeft(connectTo(target, { handles, answer, onEvent: happened }));
+    how = await follow(await unlessLeft(begin(tasks, refused.signal)));
+    return how === 'failed' ? 1 : 0;
+  } catch (error) {
+    const message = wordsFor(error as Error);
+    view.end?.('failed');
+    view.failed?.(id, message, (error as { code?: number }).code);
+    throw new CommandFailed(message, { cause: error });
+  } finally {
+    over.abort();
+    view.end?.(how);
+    await tasks?.close().catch(() => {});
+    keys.close();
   }
 }
 

@@ -2,27 +2,24 @@
 import type { ReadStream, WriteStream } from 'node:tty';
 import { width } from './terminal-text.ts';
 
-interface OtherKeys {
+interface KeyListener {
+  interrupted(): void;
+  /** Any other key. */
   pressed?(key: string): void;
   /** Ctrl-Z: the shell is about to have the terminal for a while. */
   suspends?(): void;
 }
 
-/**
- * Ctrl-C, as a key of a terminal whose keys do not echo, and as a signal; a second one ends everything at once. Other
- * keys are for the caller.
- */
+/** Ctrl-C, as a key of a terminal whose keys do not echo, and as a signal; a second one ends everything at once. */
 export class Keys {
   readonly #input: ReadStream | undefined;
-  readonly #onInterrupt: () => void;
-  readonly #others: OtherKeys;
+  readonly #listener: KeyListener;
   #isInterrupted = false;
   #isListening = false;
 
-  constructor(input: ReadStream | undefined, onInterrupt: () => void, others: OtherKeys = {}) {
+  constructor(input: ReadStream | undefined, listener: KeyListener) {
     this.#input = input;
-    this.#onInterrupt = onInterrupt;
-    this.#others = others;
+    this.#listener = listener;
     process.on('SIGINT', this.interrupt);
     process.once('SIGTERM', ends).once('SIGHUP', ends);
   }
@@ -30,7 +27,7 @@ export class Keys {
   readonly interrupt = (): void => {
     if (this.#isInterrupted) process.exit(130);
     this.#isInterrupted = true;
-    this.#onInterrupt();
+    this.#listener.interrupted();
   };
 
   listen(): void {
@@ -55,12 +52,12 @@ export class Keys {
     for (const key of keys)
       if (key === 0x03) this.interrupt();
       else if (key === 0x1a) this.#suspend();
-      else this.#others.pressed?.(String.fromCharCode(key));
+      else this.#listener.pressed?.(String.fromCharCode(key));
   };
 
   #suspend(): void {
     this.rest();
-    this.#others.suspends?.();
+    this.#listener.suspends?.();
     process.once('SIGCONT', () => this.listen());
     process.kill(process.pid, 'SIGTSTP');
   }
@@ -153,11 +150,8 @@ export class Screen extends Drawing {
 
 /** The whole of a terminal, drawn again in place; afterwards it shows what it showed before. */
 export class FullScreen extends Drawing {
-  readonly #spell: (line: string) => string;
-
-  constructor(terminal: WriteStream, spell: (line: string) => string) {
+  constructor(terminal: WriteStream) {
     super(terminal, `${otherBuffer}${hideCursor}`, `${showCursor}${firstBuffer}`);
-    this.#spell = spell;
   }
 
   /** The last row stays empty: what ends there would move everything up. */
@@ -165,7 +159,7 @@ export class FullScreen extends Drawing {
     this.begin();
     const text = lines
       .slice(0, this.rows - 1)
-      .map((line) => `${this.#spell(line)}\x1b[K\n`)
+      .map((line) => `${line}\x1b[K\n`)
       .join('');
     this.terminal.write(`\x1b[H${text}\x1b[J`);
   }

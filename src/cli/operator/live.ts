@@ -32,7 +32,7 @@ export function howToLeave({ keys }: Sight): string {
 }
 
 export async function live({ desk, sight, values }: At, view: LiveView): Promise<'over' | 'left'> {
-  const screen = sight.terminal && !values.json ? new FullScreen(sight.terminal, sight.spell) : undefined;
+  const screen = sight.terminal && !values.json ? new FullScreen(sight.terminal) : undefined;
   /** Somebody leaves, it is over, or something failed. */
   const end = new AbortController();
   const { signal } = end;
@@ -43,7 +43,7 @@ export async function live({ desk, sight, values }: At, view: LiveView): Promise
   const draw = () => {
     if (!screen || signal.aborted) return;
     const { columns, rows } = screen;
-    screen.draw(view.draw({ columns, rows: rows - 1, isAway }));
+    screen.draw(view.draw({ columns, rows: rows - 1, isAway }).map(sight.spell));
   };
   const tell = (sentence: string) => {
     if (!sight.terminal && !values.json) console.error(sentence);
@@ -84,7 +84,8 @@ export async function live({ desk, sight, values }: At, view: LiveView): Promise
     left.resolve('left');
     end.abort();
   };
-  const keys = new Keys(screen && sight.keys, leave, {
+  const keys = new Keys(screen && sight.keys, {
+    interrupted: leave,
     pressed: (key) => key === 'q' && leave(),
     suspends: () => screen?.leave(),
   });
