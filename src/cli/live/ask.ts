@@ -108,25 +108,14 @@ function personAt({ input, output, paint, onInterrupt }: Desk, signal: AbortSign
   return { hear, tell, show, fill, agrees, leave: () => lines.close() };
 }
 
-export interface Field {
-  readonly name: string;
-  readonly label: string;
-  /** What may be said, in short: `y/n`, `1 to 10`. */
-  readonly hint: string | undefined;
-  readonly description: string | undefined;
-  readonly choices: readonly Choice[];
-  readonly isRequired: boolean;
-  readonly fallback: Json | undefined;
-  /** The value, or what is wrong with the words. */
-  read(words: string): Read;
-}
+type Field = ReturnType<typeof fieldOf>;
 
-export interface Choice {
+interface Choice {
   readonly value: string;
   readonly title: string;
 }
 
-export type Read = { readonly value: Json | undefined } | { readonly problem: string };
+type Read = { readonly value: Json | undefined } | { readonly problem: string };
 
 export function fieldsOf(schema: JsonObject): Field[] {
   const properties = isJsonObject(schema.properties) ? schema.properties : {};
@@ -136,22 +125,24 @@ export function fieldsOf(schema: JsonObject): Field[] {
   );
 }
 
-function fieldOf(name: string, property: JsonObject, isRequired: boolean): Field {
+function fieldOf(name: string, property: JsonObject, isRequired: boolean) {
   const { title, description, default: fallback } = property;
   const isList = property.type === 'array';
   const choices = choicesOf(isList && isJsonObject(property.items) ? property.items : property);
-  const meaning = meaningOf(property, choices);
+  const { hint, read } = meaningOf(property, choices);
   return {
     name,
     label: oneLine(typeof title === 'string' ? title : name),
-    hint: hintOf(property, choices),
+    /** What may be said, in short: `y/n`, `1 to 10`. */
+    hint,
     description: typeof description === 'string' ? oneLine(description) : undefined,
     choices,
     isRequired,
     fallback,
-    read: (words) => {
+    /** The value, or what is wrong with the words. */
+    read: (words: string): Read => {
       const said = words.trim();
-      if (said !== '') return meaning(said);
+      if (said !== '') return read(said);
       if (fallback !== undefined) return { value: fallback };
       return isRequired ? { problem: 'It is required.' } : { value: undefined };
     },
@@ -174,21 +165,6 @@ function choicesOf({ enum: values, enumNames, oneOf, anyOf }: JsonObject): Choic
   }));
 }
 
-function hintOf(
-  { type, format, minimum, maximum }: JsonObject,
-  choices: readonly Choice[],
-): string | undefined {
-  if (type === 'boolean') return 'y/n';
-  if (type === 'array') return `some of 1 to ${choices.length}, with commas`;
-  if (choices.length > 0) return `1 to ${choices.length}`;
-  if (minimum !== undefined && maximum !== undefined) return `${minimum} to ${maximum}`;
-  if (minimum !== undefined) return `${minimum} or more`;
-  if (maximum !== undefined) return `${maximum} or less`;
-  if (type === 'integer') return 'a whole number';
-  if (type === 'number') return 'a number';
-  return format === undefined ? undefined : formats[String(format)]?.hint;
-}
-
 /** How the value that is taken without any words is shown. */
 export function shownFallback({ fallback, choices }: Field): string | undefined {
   if (fallback === undefined) return undefined;
@@ -200,21 +176,39 @@ export function shownFallback({ fallback, choices }: Field): string | undefined 
 
 // --- What words mean --------------------------------------------------------------------------------------
 
-function meaningOf(property: JsonObject, choices: readonly Choice[]): (said: string) => Read {
-  if (property.type === 'array') return (said) => readSome(said, property, choices);
-  if (choices.length > 0) return (said) => readChoice(said, choices);
-  switch (property.type) {
+interface Meaning {
+  readonly hint: string | undefined;
+  readonly read: (said: string) => Read;
+}
+
+function meaningOf(property: JsonObject, choices: readonly Choice[]): Meaning {
+  const { type, format } = property;
+  const count = choices.length;
+  if (type === 'array')
+    return {
+      hint: `some of 1 to ${count}, with commas`,
+      read: (said) => readSome(said, property, choices),
+    };
+  if (count > 0) return { hint: `1 to ${count}`, read: (said) => readChoice(said, choices) };
+  switch (type) {
     case 'boolean':
-      return readYesOrNo;
+      return { hint: 'y/n', read: readYesOrNo };
     case 'integer':
     case 'number':
-      return (said) => readNumber(said, property);
+      return { hint: rangeOf(property), read: (said) => readNumber(said, property) };
     case 'string':
     case undefined:
-      return (said) => readText(said, property);
+      return { hint: formats[String(format)]?.hint, read: (said) => readText(said, property) };
     default:
-      return readJsonValue;
+      return { hint: undefined, read: readJsonValue };
   }
+}
+
+function rangeOf({ type, minimum, maximum }: JsonObject): string {
+  if (minimum !== undefined && maximum !== undefined) return `${minimum} to ${maximum}`;
+  if (minimum !== undefined) return `${minimum} or more`;
+  if (maximum !== undefined) return `${maximum} or less`;
+  return type === 'integer' ? 'a whole number' : 'a number';
 }
 
 function readYesOrNo(said: string): Read {
