@@ -57,9 +57,8 @@ export class StoryReader {
   readonly #calls: OpenCall[] = [];
   /** When each entry settled, in their order: a call is made when the one before it has. */
   readonly #settledAt: number[] = [];
-  readonly #firstEvents: StoryEvent[] = [];
-  readonly #lastEvents: StoryEvent[] = [];
-  #events = 0;
+  readonly #events: StoryEvent[] = [];
+  #omittedEvents = 0;
   #version = 0;
   #arguments: Json = null;
   /** When the pass that is under way was last known to be alive. */
@@ -72,7 +71,7 @@ export class StoryReader {
 
   read({ version, at, events, journal }: HistoryCommit): void {
     // Each commit that the store has left out was one event: a claim, or the end of a pass that did nothing.
-    this.#events += version - this.#version - 1;
+    this.#omittedEvents += version - this.#version - 1;
     this.#version = version;
     for (const record of journal) {
       if (Array.isArray(record)) this.#readBatch(batchIn(record));
@@ -91,15 +90,14 @@ export class StoryReader {
     const endedAt = task.phase === 'done' ? task.finishedAt : null;
     const calls = this.#calls.map((call) => (call.state === 'open' ? { ...call, to: endedAt } : call));
     const shown = withoutMiddle(calls);
-    const events = [...this.#firstEvents, ...this.#lastEvents];
     return {
       arguments: this.#arguments,
       passes: this.#passes,
       calls: shown,
       omittedCalls: calls.length - shown.length,
       questions: task.inputs.map(questionOf),
-      events,
-      omittedEvents: this.#events - events.length,
+      events: this.#events,
+      omittedEvents: this.#omittedEvents,
     };
   }
 
@@ -186,9 +184,9 @@ export class StoryReader {
   }
 
   #keep(event: StoryEvent): void {
-    this.#events++;
-    if (this.#firstEvents.length < mostShown / 2) this.#firstEvents.push(event);
-    else if (this.#lastEvents.push(event) > mostShown / 2) this.#lastEvents.shift();
+    if (this.#events.push(event) <= mostShown) return;
+    this.#events.splice(mostShown / 2, 1);
+    this.#omittedEvents++;
   }
 }
 
