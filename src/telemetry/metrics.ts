@@ -21,7 +21,7 @@ const gauges = {
   },
   waiting: { name: 'holdfast.tasks.waiting', help: 'Tasks with a question open.' },
   running: { name: 'holdfast.tasks.running', help: 'Tasks in the hands of this process.' },
-} as const satisfies Record<string, Described>;
+} as const;
 const gaugeKeys = Object.keys(gauges) as (keyof typeof gauges)[];
 
 /** Events that are counted as they are. */
@@ -163,12 +163,6 @@ export class Metrics {
 
 type Labels = Readonly<Record<string, string>>;
 
-interface Described {
-  /** As OpenTelemetry has it: `holdfast.tasks.created`. */
-  readonly name: string;
-  readonly help: string;
-}
-
 /** A number that only grows, for each set of labels. */
 function count(name: string, help: string) {
   const values = new Map<string, { readonly labels: Labels; value: number }>();
@@ -176,16 +170,10 @@ function count(name: string, help: string) {
   return { name, help, values, add };
 }
 
-interface Distribution {
-  readonly labels: Labels;
-  readonly buckets: number[];
-  sum: number;
-  count: number;
-}
-
 /** How long things take, in seconds. */
 function durations(name: string, help: string, bounds: readonly number[]) {
-  const values = new Map<string, Distribution>();
+  const nothing = (labels: Labels) => ({ labels, buckets: bounds.map(() => 0), sum: 0, count: 0 });
+  const values = new Map<string, ReturnType<typeof nothing>>();
   let histogram: Histogram | undefined;
   return {
     name,
@@ -198,8 +186,7 @@ function durations(name: string, help: string, bounds: readonly number[]) {
     },
     add(ms: number, labels: Labels): void {
       const seconds = Math.max(0, ms) / 1_000;
-      const nothing = () => ({ labels, buckets: bounds.map(() => 0), sum: 0, count: 0 });
-      const found = valueUnder(values, labels, nothing);
+      const found = valueUnder(values, labels, () => nothing(labels));
       const place = bounds.findIndex((bound) => seconds <= bound);
       if (place >= 0) found.buckets[place]!++;
       found.sum += seconds;
@@ -244,7 +231,7 @@ function ofDurations({ name, help, bounds, values }: ReturnType<typeof durations
   return [...opening(metric, help, 'histogram'), ...rows];
 }
 
-function ofGauge({ name, help }: Described, value: number): string[] {
+function ofGauge({ name, help }: (typeof gauges)[keyof typeof gauges], value: number): string[] {
   const metric = underscored(name);
   return [...opening(metric, help, 'gauge'), line(metric, {}, value)];
 }

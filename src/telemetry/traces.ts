@@ -82,13 +82,8 @@ export class Traces {
     };
   }
 
-  async #attempt(
-    task: Task,
-    { kind, name, attempt }: ObservedCall,
-    run: () => unknown,
-    below: Context,
-    pass: Span,
-  ): Promise<unknown> {
+  async #attempt(task: Task, call: ObservedCall, run: () => unknown, below: Context, pass: Span) {
+    const { kind, name, attempt } = call;
     const about = { 'holdfast.task.id': task.id, 'holdfast.tool': task.tool };
     const attributes = { ...about, 'holdfast.pass': task.epoch, 'holdfast.attempt': attempt };
     const links = [{ context: pass.spanContext() }];

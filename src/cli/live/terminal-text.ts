@@ -96,8 +96,8 @@ export function paintWith(hasColours: boolean): Paint {
   return (colour, text) => styleText(colour, text, { validateStream: false });
 }
 
-export function wantsColours(isRefused: boolean): boolean {
-  return !isRefused && !process.env.NO_COLOR;
+export function wantsColours(values: { readonly 'no-color'?: boolean | undefined }): boolean {
+  return !values['no-color'] && !process.env.NO_COLOR;
 }
 
 /** Pieces of a line with their colours, cut where the line ends. */

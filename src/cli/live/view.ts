@@ -6,7 +6,7 @@ import type { JsonObject } from '../../model/json.ts';
 import type { TaskUpdate } from '../../requestor/pursuit.ts';
 import { isOver } from '../../requestor/remote-task.ts';
 import { errorTextOf, printJson, printResult } from '../output.ts';
-import { say } from '../usage.ts';
+import { type Arguments, say } from '../usage.ts';
 import type { Visit } from './attend.ts';
 import { clean, number, oneLine, paintWith, wantsColours } from './terminal-text.ts';
 import { terminalView } from './terminal-view.ts';
@@ -42,20 +42,14 @@ export const viewOptions = {
 } as const;
 
 /** What happens is told on stderr, so that stdout has the result and nothing else. */
-export function lookOn(values: {
-  readonly json?: boolean;
-  readonly 'no-color'?: boolean;
-}): Pick<Visit, 'view' | 'desk'> {
+export function lookOn(values: Arguments<typeof viewOptions>['values']): Pick<Visit, 'view' | 'desk'> {
   if (values.json) return { view: jsonView, desk: undefined };
   const { stdin, stderr } = process;
   if (!(stderr instanceof WriteStream) || process.env.TERM === 'dumb')
     return { view: plainView(), desk: undefined };
-  const paint = paintWith(wantsColours(values['no-color'] ?? false));
+  const paint = paintWith(wantsColours(values));
   const input = stdin instanceof ReadStream ? stdin : undefined;
-  return {
-    view: terminalView(stderr, paint),
-    desk: input && { input, output: stderr, paint },
-  };
+  return { view: terminalView(stderr, paint), desk: input && { input, output: stderr, paint } };
 }
 
 /**

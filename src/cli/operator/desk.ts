@@ -5,7 +5,7 @@ import type { OperatorDesk } from '../../operator/api.ts';
 import { storePlace } from '../store-url.ts';
 import { type Arguments, WrongUsage } from '../usage.ts';
 import { deskOverHttp, serverAddress } from './desk-over-http.ts';
-import { type Look, type Sight, sightOf } from './look.ts';
+import { type Look, sightOf } from './look.ts';
 import type { operatorOptions } from './options.ts';
 
 export interface OpenDesk extends AsyncDisposable {
@@ -20,49 +20,37 @@ export interface OpenDesk extends AsyncDisposable {
 
 export type OperatorValues = Arguments<typeof operatorOptions>['values'];
 
-/** At which desk a command of an operator works, with which options, and what its user sees. */
-export interface At extends OpenDesk {
-  readonly sight: Sight;
-  readonly values: OperatorValues;
-  /** By the desk's own clock. */
-  now(): number;
-  /** Of a drawing this wide; by default as wide as the terminal, or as a page in a pipe. */
-  look(columns?: number): Look;
-  /** On stderr, and once, where values would have been shown. */
-  sayWhatIsHidden(): void;
-}
+export type At = Awaited<ReturnType<typeof standAt>>;
 
 /** In a pipe drawings are as wide as a page. */
 const pageColumns = 100;
 
-export async function standAt(opened: OpenDesk, values: OperatorValues, isLive: boolean): Promise<At> {
+/** At which desk a command of an operator works, with which options, and what its user sees. */
+export async function standAt(opened: OpenDesk, values: OperatorValues, isLive: boolean) {
   const about = await opened.desk.about();
   const begun = runtime.now();
   const sight = sightOf(values);
   let isSaid = false;
-  // A drawing that is drawn once is of one moment.
+  /** By the desk's own clock. A drawing that is drawn once is of one moment. */
   const now = () => (isLive ? about.now + runtime.now() - begun : about.now);
-  return {
-    ...opened,
-    name: opened.hides ? `${opened.name} (values hidden)` : opened.name,
-    sight,
-    values,
-    now,
-    look: (columns = sight.columns ?? pageColumns) => ({
-      columns,
-      paint: sight.paint,
-      now: now(),
-      isFull: values.full ?? false,
-      place: opened.place,
-    }),
-    sayWhatIsHidden: () => {
-      if (opened.hides && !isSaid)
-        console.error(
-          'Values are hidden: only a server that has the tools knows what is secret in them. --reveal shows everything.',
-        );
-      isSaid = true;
-    },
+  /** Of a drawing this wide; by default as wide as the terminal, or as a page in a pipe. */
+  const look = (columns = sight.columns ?? pageColumns): Look => ({
+    columns,
+    paint: sight.paint,
+    now: now(),
+    isFull: values.full ?? false,
+    place: opened.place,
+  });
+  /** On stderr, and once, where values would have been shown. */
+  const sayWhatIsHidden = () => {
+    if (opened.hides && !isSaid)
+      console.error(
+        'Values are hidden: only a server that has the tools knows what is secret in them. --reveal shows everything.',
+      );
+    isSaid = true;
   };
+  const name = opened.hides ? `${opened.name} (values hidden)` : opened.name;
+  return { ...opened, name, sight, values, now, look, sayWhatIsHidden };
 }
 
 export async function openDesk({ store, url, token, reveal }: OperatorValues): Promise<OpenDesk> {

@@ -241,7 +241,8 @@ function audit({ audit }: TaskStory): string[] {
 
 /** `14:02:11 asks "approval"`. */
 export function eventLine({ at, event }: StoryEvent): string {
-  return oneLine(`${timeOfDay(at)} ${wordsFor(event, at)}`);
+  const tell = words[event.type] as ((event: TaskEvent, at: number) => string) | undefined;
+  return oneLine(`${timeOfDay(at)} ${tell?.(event, at) ?? event.type}`);
 }
 
 /** Book-keeping that nobody would miss in a log. */
@@ -279,8 +280,3 @@ const words: Words = {
   awaited: () => 'its caller waits',
   handedOver: () => 'handed over to its caller, which follows it with plain tools',
 };
-
-function wordsFor(event: TaskEvent, at: number): string {
-  const tell = words[event.type] as ((event: TaskEvent, at: number) => string) | undefined;
-  return tell?.(event, at) ?? event.type;
-}

@@ -68,25 +68,14 @@ const steering = '\\p{Cc}|[\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]'
 const inColour = new RegExp(`(?!${colour})(?:${steering})`, 'gu');
 const inBlack = new RegExp(steering, 'gu');
 
-/** Where drawings go: a terminal or a pipe, with colours or without. */
-export interface Sight {
-  readonly paint: Paint;
-  /** Undefined in a pipe, where nothing need be cut. */
-  readonly columns: number | undefined;
-  /** Present if drawings can be drawn anew in place. */
-  readonly terminal: WriteStream | undefined;
-  /** Present if somebody can press keys. */
-  readonly keys: ReadStream | undefined;
-  /** What a line becomes before it is written. */
-  spell(line: string): string;
-  print(lines: readonly string[]): void;
-}
+export type Sight = ReturnType<typeof sightOf>;
 
-export function sightOf(values: { readonly ascii?: boolean; readonly 'no-color'?: boolean }): Sight {
+/** Where drawings go: a terminal or a pipe, with colours or without. */
+export function sightOf(values: { readonly ascii?: boolean; readonly 'no-color'?: boolean }) {
   const { stdin, stdout } = process;
   const isTerminal = stdout instanceof WriteStream;
   const isAscii = values.ascii || !speaksUtf8(process.env);
-  const hasColours = isTerminal && wantsColours(values['no-color'] ?? false);
+  const hasColours = isTerminal && wantsColours(values);
   // Whatever a server says, even where an id is expected: a line stays a line, and has no signs but ours.
   const spell = (line: string) => {
     const harmless = line.replace(hasColours ? inColour : inBlack, '');
@@ -94,11 +83,15 @@ export function sightOf(values: { readonly ascii?: boolean; readonly 'no-color'?
   };
   return {
     paint: paintWith(hasColours),
+    /** Undefined in a pipe, where nothing need be cut. */
     columns: isTerminal ? stdout.columns || 80 : undefined,
+    /** Present if drawings can be drawn anew in place. */
     terminal: isTerminal && process.env.TERM !== 'dumb' ? stdout : undefined,
+    /** Present if somebody can press keys. */
     keys: stdin instanceof ReadStream ? stdin : undefined,
+    /** What a line becomes before it is written. */
     spell,
-    print: (lines) => {
+    print: (lines: readonly string[]) => {
       for (const one of lines) console.log(spell(one));
     },
   };

@@ -27,12 +27,11 @@ export const operatorOptions = {
   ...viewOptions,
 } as const;
 
-const ofList = ['status', 'tool', 'owner', 'since', 'until', 'text', 'limit', 'all'];
 const ofEveryVerb = ['store', 'url', 'token', 'reveal', 'ascii', 'json', 'no-color'];
 
 /** The options of a verb beside those that all have. */
 const ofVerb: Readonly<Record<string, readonly string[]>> = {
-  list: ofList,
+  list: ['status', 'tool', 'owner', 'since', 'until', 'text', 'limit', 'all'],
   show: ['full'],
   watch: [],
   result: [],

@@ -23,7 +23,8 @@ type Note = { readonly text: string; readonly colour: Colour };
 
 const fewAttempts = 3;
 
-export function rowsOf(story: TaskStory, { now, isFull }: Look): Row[] {
+export function rowsOf(story: TaskStory, look: Look): Row[] {
+  const { now, isFull } = look;
   const children = new Map(story.children.map((child) => [child.id, child]));
   const started = new Set(story.calls.filter(({ kind }) => kind === 'start').map(({ childId }) => childId));
   const calls = Map.groupBy(
@@ -40,10 +41,9 @@ export function rowsOf(story: TaskStory, { now, isFull }: Look): Row[] {
       i += idle - 1;
       continue;
     }
-    const pass = passes[i]!;
-    rows.push(passRow(pass, { before: passes[i - 1], after: passes[i + 1], story, now }));
-    for (const call of (calls.get(pass.number) ?? []).toSorted((a, b) => a.from - b.from))
-      rows.push(callRow(call, { child: children.get(call.childId ?? ''), now, isFull }));
+    rows.push(passRow(story, i, now));
+    for (const call of (calls.get(passes[i]!.number) ?? []).toSorted((a, b) => a.from - b.from))
+      rows.push(callRow(call, children.get(call.childId ?? ''), look));
   }
   return rows;
 }
@@ -85,11 +85,8 @@ function severalPasses(passes: readonly PassSpan[]): Row {
   };
 }
 
-function passRow(
-  pass: PassSpan,
-  on: { before: PassSpan | undefined; after: PassSpan | undefined; story: TaskStory; now: number },
-): Row {
-  const { before, after, story, now } = on;
+function passRow(story: TaskStory, i: number, now: number): Row {
+  const [before, pass, after] = [story.passes[i - 1], story.passes[i]!, story.passes[i + 1]];
   const { number, holder, from, end } = pass;
   const isDead = end === 'crashed';
   const to = pass.to ?? now;
@@ -132,10 +129,7 @@ export function resumed({ replayed, from }: PassSpan, { calls }: TaskStory): str
 
 const waits: readonly CallSpan['kind'][] = ['ask', 'sleep', 'until', 'event', 'result'];
 
-function callRow(
-  call: CallSpan,
-  { child, now, isFull }: { child: TaskSummary | undefined; now: number; isFull: boolean },
-): Row {
+function callRow(call: CallSpan, child: TaskSummary | undefined, { now, isFull }: Look): Row {
   if (call.kind === 'start' && child) return childRow(call, child, now);
   const { kind, from, state, attempts, error, due } = call;
   const to = call.to ?? now;

@@ -113,40 +113,18 @@ export interface Stretch {
   readonly to: number;
 }
 
-interface Segment extends Stretch {
-  /** Where it begins, and how much room it takes, as parts of the whole. */
-  readonly at: number;
-  readonly room: number;
-  readonly isShortened: boolean;
-}
+type Part = Stretch & { readonly isBusy: boolean };
 
 /** Sums of fractions may fall short of a whole column by a hair. */
 const rounding = 1e-9;
 
 export class Axis {
   readonly columns: number;
-  readonly #segments: readonly Segment[];
+  readonly #segments: ReturnType<typeof segmentsOf>;
 
   constructor({ from, to }: Stretch, busy: readonly Stretch[], columns: number) {
     this.columns = columns;
-    const parts = alternating({ from, to: Math.max(to, from + 1) }, busy);
-    const lengthOf = (some: typeof parts) => some.reduce((sum, part) => sum + part.to - part.from, 0);
-    const work = parts.filter((part) => part.isBusy);
-    const idle = parts.filter((part) => !part.isBusy);
-    const most =
-      lengthOf(idle) > 2 * lengthOf(work) && work.length > 0
-        ? Math.max(1, lengthOf(work)) / idle.length
-        : Number.POSITIVE_INFINITY;
-    const weightOf = (part: (typeof parts)[number]) =>
-      part.isBusy ? part.to - part.from : Math.min(part.to - part.from, most);
-    const total = parts.reduce((sum, part) => sum + weightOf(part), 0);
-    let at = 0;
-    this.#segments = parts.map((part) => {
-      const room = weightOf(part) / total;
-      const segment = { ...part, at, room, isShortened: weightOf(part) < part.to - part.from };
-      at += room;
-      return segment;
-    });
+    this.#segments = segmentsOf(alternating({ from, to: Math.max(to, from + 1) }, busy));
   }
 
   columnOf(moment: number): number {
@@ -172,9 +150,27 @@ export class Axis {
   }
 }
 
+/** Each part with where it begins and how much room it takes, as fractions of the whole. */
+function segmentsOf(parts: readonly Part[]) {
+  const lengthOf = ({ from, to }: Part) => to - from;
+  const sum = (some: readonly Part[], of: (part: Part) => number) =>
+    some.reduce((sum, part) => sum + of(part), 0);
+  const idle = parts.filter(({ isBusy }) => !isBusy);
+  const [work, rest] = [sum(parts, lengthOf) - sum(idle, lengthOf), sum(idle, lengthOf)];
+  const most = work > 0 && rest > 2 * work ? Math.max(1, work) / idle.length : Number.POSITIVE_INFINITY;
+  const weightOf = (part: Part) => (part.isBusy ? lengthOf(part) : Math.min(lengthOf(part), most));
+  const total = sum(parts, weightOf);
+  let at = 0;
+  return parts.map((part) => {
+    const room = weightOf(part) / total;
+    at += room;
+    return { ...part, at: at - room, room, isShortened: weightOf(part) < lengthOf(part) };
+  });
+}
+
 /** Work and idleness in turn, from the beginning to the end. */
-function alternating(whole: Stretch, busy: readonly Stretch[]): (Stretch & { readonly isBusy: boolean })[] {
-  const parts: (Stretch & { readonly isBusy: boolean })[] = [];
+function alternating(whole: Stretch, busy: readonly Stretch[]): Part[] {
+  const parts: Part[] = [];
   let at = whole.from;
   for (const { from, to } of busy.toSorted((a, b) => a.from - b.from)) {
     const [begin, end] = [Math.max(at, from), Math.min(whole.to, to)];
