@@ -75,14 +75,9 @@ async function printTable(log: AuditLog, query: AuditQuery): Promise<void> {
 }
 
 function cellsOf({ at, action, by, owner, taskId, tool, ...said }: AuditEntry): string[] {
-  const { reason, times, details, dialect, session } = said;
-  const more = [
-    reason ?? '',
-    times === undefined ? '' : `${times} times`,
-    details === undefined ? '' : JSON.stringify(details),
-    dialect ?? '',
-    session === undefined ? '' : `session ${session}`,
-  ].filter((one) => one !== '');
+  const { reason, times, dialect, session } = said;
+  const details = said.details && JSON.stringify(said.details);
+  const more = [reason, times && `${times} times`, details, dialect, session && `session ${session}`];
   const cells = [new Date(at).toISOString(), action, by, owner ?? '-', taskId ?? '-', tool ?? '-'];
-  return [...cells, more.join(' · ')].map(oneLine);
+  return [...cells, more.filter(Boolean).join(' · ')].map(oneLine);
 }

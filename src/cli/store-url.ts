@@ -37,19 +37,16 @@ export async function storeAt(place: StorePlace): Promise<() => Promise<Database
   if (place.kind === 'postgres') return onPostgres(place.url);
   const { sqlite } = await import('../sqlite.ts');
   if (place.kind === 'memory') return sqlite('memory:');
-  makeFolder(dirname(resolve(place.file)));
-  return sqlite(place.file);
-}
-
-/** Now: what stands beside the store is written before it is opened. */
-function makeFolder(folder: string): void {
+  const folder = dirname(resolve(place.file));
   try {
+    // Now: what stands beside the store is written before it is opened.
     mkdirSync(folder, { recursive: true, mode: 0o700 });
   } catch (error) {
     throw new CommandFailed(
       `The folder ${folder} cannot be made (${(error as Error).message}): choose a place for tasks with --store.`,
     );
   }
+  return sqlite(place.file);
 }
 
 /** One that others have made. */

@@ -48,14 +48,10 @@ function agreed({ headers, revision, drafts }: TargetOptions) {
   };
 }
 
-function isUrl(text: string): boolean {
-  return /^https?:\/\//i.test(text) && URL.canParse(text);
-}
-
 /** A URL, or a name in a file. */
 export function targetNamed(named: string, options: TargetOptions): Target {
   const { headers } = options;
-  if (isUrl(named))
+  if (/^https?:\/\//i.test(named) && URL.canParse(named))
     return { name: undefined, upstream: { url: named, headers }, kept: { url: named, ...agreed(options) } };
   const { file, upstream } = configured(named, options.config);
   return {

@@ -42,13 +42,7 @@ interface Pending {
   readonly asking: Set<TaskId>;
 }
 
-interface Told {
-  readonly tasks: TaskSummary[];
-  readonly subtasks: TaskSummary[];
-  readonly removed: TaskId[];
-  /** Something was removed, and nobody knows whose it was. */
-  isUnsure: boolean;
-}
+type News = Extract<ChangeMessage, { readonly type: 'changes' }>;
 
 export class Changes {
   readonly #tasks: Tasks;
@@ -165,8 +159,12 @@ export class Changes {
   }
 
   /** Undefined if that is more than is told at once. */
-  async #tell({ owner }: Viewer, pending: readonly Pending[]): Promise<Told | undefined> {
-    const told: Told = { tasks: [], subtasks: [], removed: [], isUnsure: false };
+  async #tell({ owner }: Viewer, pending: readonly Pending[]) {
+    const tasks: TaskSummary[] = [];
+    const subtasks: TaskSummary[] = [];
+    const removed: TaskId[] = [];
+    /** Something was removed, and nobody knows whose it was. */
+    let isUnsure = false;
     const mayTell = (root: TaskSummary) => owner === undefined || root.owner === owner;
     const roots = await Promise.all(
       pending.map(({ rootId, number, isGone }) =>
@@ -176,18 +174,18 @@ export class Changes {
     for (const [n, { rootId, number, isGone, asking }] of pending.entries()) {
       const root = roots[n];
       if (isGone) {
-        if (root ? mayTell(root) : owner === undefined) told.removed.push(rootId);
-        else if (!root) told.isUnsure = true;
+        if (root ? mayTell(root) : owner === undefined) removed.push(rootId);
+        else if (!root) isUnsure = true;
       } else if (root && mayTell(root)) {
-        told.tasks.push(root);
-        const subtasks = await Promise.all([...asking].map((id) => this.#seen.at(id, number)));
-        told.subtasks.push(...subtasks.filter((subtask) => subtask !== undefined));
+        tasks.push(root);
+        const seen = await Promise.all([...asking].map((id) => this.#seen.at(id, number)));
+        subtasks.push(...seen.filter((subtask) => subtask !== undefined));
       }
     }
-    return told.tasks.length + told.subtasks.length > mostTold ? undefined : told;
+    return tasks.length + subtasks.length > mostTold ? undefined : { tasks, subtasks, removed, isUnsure };
   }
 
-  #message(number: number, { tasks = [], subtasks = [], removed = [] }: Partial<Told> = {}): ChangeMessage {
+  #message(number: number, { tasks = [], subtasks = [], removed = [] }: Partial<News> = {}): ChangeMessage {
     return { type: 'changes', id: `${this.#incarnation}.${number}`, tasks, subtasks, removed };
   }
 

@@ -284,7 +284,10 @@ export class Operator implements OperatorDesk {
     const task = await store.get(id, this.#viewer.owner);
     const ancestors: Task[] = [];
     for (let above = task?.parentId; above !== undefined; above = ancestors[0]?.parentId) {
-      const parent = await store.get(above).catch(damagedParent);
+      const parent = await store.get(above).catch((error: unknown) => {
+        if (error instanceof TaskDamaged) return 'damaged' as const;
+        throw error;
+      });
       // Above it nothing is known.
       if (parent === 'damaged') break;
       if (!parent) return undefined;
@@ -385,11 +388,6 @@ function openedCursor(sealer: Sealer, cursor: string, now: number): string {
       ? 'This cursor has expired. Start again without one.'
       : 'This cursor was not made for this caller. Start again without one.',
   );
-}
-
-function damagedParent(error: unknown): 'damaged' {
-  if (error instanceof TaskDamaged) return 'damaged';
-  throw error;
 }
 
 function withoutLarge(outcome: Outcome): NonNullable<TaskStory['outcome']> {

@@ -1,4 +1,5 @@
 /** A project so small that its tests run in a second; one of them finds a mistake. */
+import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CommandFailed } from '../usage.ts';
@@ -54,14 +55,10 @@ export async function writeSample(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     for (const [name, text] of Object.entries(files))
-      await writeFile(join(folder, name), text, { flag: 'wx' }).catch(unlessThere);
+      if (!existsSync(join(folder, name))) await writeFile(join(folder, name), text);
   } catch (error) {
     throw new CommandFailed(
       `The sample project cannot be written into ${folder} (${(error as Error).message}): choose another place with --data.`,
     );
   }
-}
-
-function unlessThere(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EEXIST') throw error;
 }
