@@ -16,11 +16,8 @@ export type Kept = (
   | { readonly url: string }
   | { readonly command: string; readonly args: readonly string[]; readonly cwd: string }
   | { readonly config: string; readonly name: string }
-) & {
-  readonly headers?: readonly string[];
-  readonly revision?: Revision;
-  readonly drafts?: boolean;
-};
+) &
+  ReturnType<typeof agreed>;
 
 export const revisions = ['auto', '2025-11-25', '2026-07-28'] as const;
 export type Revision = (typeof revisions)[number];
@@ -86,7 +83,7 @@ export function targetKept(kept: JsonObject | undefined, headers: Readonly<Recor
   const missing = names.find((name) => !given.has(name.toLowerCase()));
   if (missing !== undefined)
     throw new WrongUsage(`the header ${missing} is not kept: give it again with --header '${missing}: …'`);
-  const options = { config: undefined, headers, revision, drafts };
+  const options: TargetOptions = { config: undefined, headers, revision, drafts };
   if ('url' in place) return targetNamed(place.url, options);
   if ('config' in place) return targetNamed(place.name, { ...options, config: place.config });
   return targetStarted([place.command, ...place.args], options, place.cwd);

@@ -21,13 +21,12 @@ import type { At } from './desk.ts';
 import { type Look, sayingAlone, signOf } from './look.ts';
 import { filterFrom } from './options.ts';
 
-const usual = 50;
 const largestPage = 500;
 
 export async function list(at: At): Promise<number> {
   const { desk, values, sight } = at;
   const filter = filterFrom(values, at.now());
-  const most = values.all ? Number.POSITIVE_INFINITY : countFrom(values.limit ?? String(usual), '--limit');
+  const most = values.all ? Number.POSITIVE_INFINITY : countFrom(values.limit ?? '50', '--limit');
   let shown = 0;
   let cursor: string | undefined;
   do {

@@ -61,8 +61,7 @@ export function filterFrom(values: OperatorValues, now: number): SurveyFilter {
 }
 
 function standingFrom(word: string): Standing {
-  const problem = `no task is "${word}": --status takes ${standings.join(', ')}`;
-  return oneOf(standings, word.trim(), problem);
+  return oneOf(standings, word.trim(), `no task is "${word}": --status takes ${standings.join(', ')}`);
 }
 
 /** What `holdfast tasks --help` says to operators. */

@@ -13,8 +13,7 @@ const timeColumns = 8;
 export function waterfall(story: TaskStory, look: Look, mostLines = usualLines): string[] {
   const rows = rowsOf(story, look);
   if (rows.length === 0) return [];
-  const { task } = story;
-  const whole = { from: task.createdAt, to: endOf(story, look.now) };
+  const whole = { from: story.task.createdAt, to: endOf(story, look.now) };
   const labelColumns = Math.min(
     Math.max(...rows.map(({ label, depth }) => width(label) + 2 * depth), 8),
     Math.floor((look.columns - 1) * (look.columns < 60 ? 0.4 : 0.34)),
