@@ -184,7 +184,6 @@ export class Operator implements OperatorDesk {
     const found = await this.#find(id, 'story');
     if (!found) return undefined;
     const database = await this.#tasks.served();
-    const { ancestors } = found;
     const children = await this.#children(database, id);
     const secrets = new Map(children.map(({ summary, fields }) => [summary.id, fields]));
     const reader = new StoryReader({
@@ -212,7 +211,7 @@ export class Operator implements OperatorDesk {
       ...(live?.holder && { holder: live.holder }),
       ...(retryOf !== undefined && { retryOf }),
       ...(retriedAs !== undefined && { retriedAs }),
-      ancestors: ancestors.map((one) => ({ id: one.id, tool: one.tool })),
+      ancestors: found.ancestors.map((one) => ({ id: one.id, tool: one.tool })),
       children: children.map(({ summary }) => summary),
       audit: audit.entries,
     };
