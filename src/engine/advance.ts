@@ -1,5 +1,6 @@
 /** A batch of a pass as one commit: the questions it opens or gives up, the subtasks it starts, what it reports. */
 
+import type { Report } from '../model/event.ts';
 import { runtime, type Timer } from '../model/runtime.ts';
 import type { Task } from '../model/task.ts';
 import type { Call } from './call.ts';
@@ -13,7 +14,7 @@ export interface Advance {
   readonly batch: Batch;
   /** Every call of the pass, by its position. */
   readonly calls: readonly Call[];
-  readonly report: rules.Report;
+  readonly report: Report;
 }
 
 /** `keys` receives the key that each newly asked question got. */
@@ -58,7 +59,7 @@ const quietMs = { least: 250, most: 5_000, shareOfTalk: 1 / 60 };
 /** However often a handler reports, a commit carries its last report, at most every so often. */
 export class Reporter {
   readonly #flush: () => void;
-  #unsaid: rules.Report = {};
+  #unsaid: Report = {};
   #timer: Timer | undefined;
   readonly #since = runtime.monotonic();
 
@@ -66,7 +67,7 @@ export class Reporter {
     this.#flush = flush;
   }
 
-  report(report: rules.Report): void {
+  report(report: Report): void {
     this.#unsaid = { ...this.#unsaid, ...report };
     this.#timer ??= runtime.setTimeout(() => {
       this.#timer = undefined;
@@ -80,7 +81,7 @@ export class Reporter {
   }
 
   /** The last word, to be committed now. */
-  take(): rules.Report {
+  take(): Report {
     const report = this.#unsaid;
     this.#unsaid = {};
     runtime.clearTimeout(this.#timer);
@@ -89,7 +90,7 @@ export class Reporter {
   }
 
   /** The commit that took it did not come about. */
-  giveBack(report: rules.Report): void {
+  giveBack(report: Report): void {
     this.#unsaid = { ...report, ...this.#unsaid };
   }
 }

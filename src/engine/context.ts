@@ -1,6 +1,7 @@
 /** The handler's `task`: every durable thing it can do. Each method is one call of the pass. */
 import type { Duration } from '../model/duration.ts';
 import { HoldfastError } from '../model/errors.ts';
+import type { Report } from '../model/event.ts';
 import { newId } from '../model/id.ts';
 import type { InputRequest } from '../model/input.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
@@ -20,7 +21,6 @@ import { type InputOf, type OutputOf, parse, type Schema, toJsonSchema } from '.
 import type { Extents } from './tasks-options.ts';
 import type { DurableTool, RequestMethod, ResultOf } from './tool.ts';
 import type { ToolResult } from './tool-result.ts';
-import type { Report } from './transitions.ts';
 
 export interface StepOptions {
   readonly retry?: Retry;

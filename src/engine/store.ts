@@ -144,16 +144,14 @@ export interface Page {
 }
 
 export interface CommitOfTask {
+  /** The task's version after the commit: one more than that of the commit before it. */
   readonly version: number;
   readonly events: readonly TaskEvent[];
 }
 
-export interface CommitNotice {
+export interface CommitNotice extends CommitOfTask {
   readonly taskId: TaskId;
   /** The root of the tree that it is part of. */
   readonly rootId: TaskId;
-  /** The task's version after the commit: one more than that of the commit before it. */
-  readonly version: number;
   readonly at: number;
-  readonly events: readonly TaskEvent[];
 }

@@ -5,10 +5,10 @@
  * also returns subtasks with an open question, because questions are answered where they are asked.
  * `testSurvey()` in `holdfast/testing` tests every implementation.
  */
-import type { TaskEvent } from '../model/event.ts';
 import type { Json } from '../model/json.ts';
 import type { Standing } from '../model/standing.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
+import type { CommitOfTask } from './store.ts';
 
 export interface Survey {
   /** Tasks, the newest first. Large results may be left out (their value is null). */
@@ -45,14 +45,10 @@ export interface SurveyFilter {
 }
 
 /** A task whose record is damaged: what its columns tell. */
-export interface DamagedTask {
+export interface DamagedTask extends Pick<Task, 'id' | 'owner' | 'tool' | 'createdAt'> {
   readonly isDamaged: true;
-  readonly id: TaskId;
-  readonly owner: Owner;
-  readonly tool: string;
   /** Not known of a subtask. */
   readonly standing?: Standing;
-  readonly createdAt: number;
 }
 
 export function isDamaged(task: Task | DamagedTask): task is DamagedTask {
@@ -79,19 +75,10 @@ export interface OverviewQuery {
 }
 
 /** How many tasks are live, by standing: roots, and in `waiting` also subtasks, as in lists. */
-export interface LiveCounts {
-  readonly queued: number;
-  readonly running: number;
-  readonly waiting: number;
-}
+export type LiveCounts = Readonly<Record<'queued' | 'running' | 'waiting', number>>;
 
 /** How many have ended, by standing. */
-export interface EndedCounts {
-  readonly completed: number;
-  readonly failed: number;
-  readonly cancelled: number;
-  readonly lost: number;
-}
+export type EndedCounts = Readonly<Record<'completed' | 'failed' | 'cancelled' | 'lost', number>>;
 
 /** From creation to end, of tasks that completed or failed, right to a few per cent. Null if there are none. */
 export interface Durations {
@@ -116,9 +103,7 @@ export interface HistoryPage {
   readonly nextVersion?: number;
 }
 
-export interface HistoryCommit {
-  readonly version: number;
+export interface HistoryCommit extends CommitOfTask {
   readonly at: number;
-  readonly events: readonly TaskEvent[];
   readonly journal: readonly Json[];
 }

@@ -19,7 +19,7 @@ import {
   TaskIsDone,
   TaskMoved,
 } from '../model/errors.ts';
-import type { TaskEvent } from '../model/event.ts';
+import type { Report, TaskEvent } from '../model/event.ts';
 import {
   type Delivery,
   type Entrusted,
@@ -31,16 +31,7 @@ import {
   type SettledInput,
 } from '../model/input.ts';
 import type { Json } from '../model/json.ts';
-import type {
-  ActiveTask,
-  Holder,
-  NewHolder,
-  NewTask,
-  Progress,
-  QueuedTask,
-  Task,
-  TaskId,
-} from '../model/task.ts';
+import type { ActiveTask, Holder, NewHolder, NewTask, QueuedTask, Task, TaskId } from '../model/task.ts';
 import {
   type Change,
   changed,
@@ -270,12 +261,6 @@ export function record(task: Task, claim: Claim, journal: readonly Json[], at: n
       journal,
     );
   });
-}
-
-export interface Report {
-  readonly message?: string;
-  readonly progress?: Progress;
-  readonly pollMs?: number;
 }
 
 export function report(task: Task, claim: Claim, { message, progress, pollMs }: Report, at: number): Verdict {

@@ -2,19 +2,19 @@
 import type { Outcome } from './outcome.ts';
 import type { Progress, TaskId } from './task.ts';
 
+/** What a handler reports about itself. */
+export interface Report {
+  readonly message?: string;
+  readonly progress?: Progress;
+  readonly pollMs?: number;
+}
+
 export type TaskEvent =
   | { readonly type: 'created' }
   | { readonly type: 'claimed'; readonly epoch: number; readonly holder: string; readonly takenFrom?: string }
   | { readonly type: 'recorded'; readonly entries: number }
-  | {
-      readonly type: 'reported';
-      readonly message?: string;
-      readonly progress?: Progress;
-      readonly pollMs?: number;
-    }
-  | { readonly type: 'asked'; readonly key: string }
-  | { readonly type: 'answered'; readonly key: string }
-  | { readonly type: 'withdrawn'; readonly key: string }
+  | ({ readonly type: 'reported' } & Report)
+  | { readonly type: 'asked' | 'answered' | 'withdrawn'; readonly key: string }
   | { readonly type: 'childStarted'; readonly childId: TaskId }
   | { readonly type: 'childDone'; readonly childId: TaskId; readonly outcome: Outcome['kind'] }
   | { readonly type: 'parked'; readonly until: number | null }
@@ -27,8 +27,7 @@ export type TaskEvent =
   | { readonly type: 'completed'; readonly name: string }
   | { readonly type: 'held'; readonly liveChildren: number }
   | { readonly type: 'finished'; readonly outcome: Outcome['kind'] }
-  | { readonly type: 'delivering'; readonly key: string }
-  | { readonly type: 'undelivered'; readonly key: string }
+  | { readonly type: 'delivering' | 'undelivered'; readonly key: string }
   | { readonly type: 'awaited'; readonly until: number }
   | { readonly type: 'published' }
   /** A plain client knows the task from here on. */

@@ -1,10 +1,5 @@
-/** What any list that comes in pages gives: a cursor that leads to the next page, if there is one. */
-interface Paged {
-  readonly nextCursor?: string;
-}
-
 /** All pages of a list, one after the other. `read` is given the cursor of each, and none for the first. */
-export async function* pagesOf<Page extends Paged>(
+export async function* pagesOf<Page extends { readonly nextCursor?: string }>(
   read: (from: { readonly cursor?: string }) => Promise<Page>,
 ): AsyncGenerator<Page> {
   for (let from: { readonly cursor?: string } = {}; ; ) {

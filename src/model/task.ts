@@ -221,17 +221,13 @@ export function openInputs(task: Task): OpenInput[] {
 }
 
 /** What it takes to make a task. */
-export interface NewTask {
-  readonly id: TaskId;
-  readonly owner: Owner;
-  readonly tool: string;
-  readonly toolVersion: string;
-  readonly origin: Origin;
+export interface NewTask
+  extends Pick<
+    TaskCore,
+    'id' | 'owner' | 'tool' | 'toolVersion' | 'origin' | 'retention' | 'pollMs' | 'idempotency'
+  > {
   readonly arguments: Json;
   readonly deadlineMs: number | null;
-  readonly retention: Retention;
-  readonly pollMs?: number;
-  readonly idempotency?: { readonly key: string; readonly argumentsDigest: string };
   /** Present if the task is to end with its request until it is published. */
   readonly unpublished?: Omit<Unpublished, 'deadlineAt'> & { readonly until: number };
 }
