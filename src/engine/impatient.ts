@@ -22,27 +22,20 @@ interface Wait {
 }
 
 export function impatient(database: Database): Database {
-  const { store, queue } = database;
+  const { store } = database;
   const waits = new Waits();
   const hurried: Around = {
     read: (act) => waits.for(act(), () => new StoreSilent(patienceMs, false)),
     // It cannot be withdrawn any more.
     write: (act) => waits.for(act(), () => new StoreSilent(patienceMs, true)),
   };
-  const { store: served, ...others } = decorated(database, hurried, [
-    'store',
-    'secrets',
-    'sessions',
-    'calls',
-  ]);
+  const served = decorated(database, hurried, ['store', 'queue', 'secrets', 'sessions', 'calls']);
   return {
-    ...others,
-    queue: { ...queue, backlog: decorated(database, hurried, ['queue']).queue.backlog },
+    ...served,
     store: {
-      ...served,
+      ...served.store,
       create: (bearing, decide) => commanded(waits, decide, (rule) => store.create(bearing, rule)),
       update: (reach, id, decide) => commanded(waits, decide, (rule) => store.update(reach, id, rule)),
-      claim: (query, decide) => store.claim(query, decide),
     },
   };
 }
@@ -71,22 +64,16 @@ class Waits {
   #looks: Timer | undefined;
   #lookedAt = 0;
 
-  for<T>(act: Promise<T>, late: () => Error): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const wait = { until: runtime.monotonic() + patienceMs, giveUp: () => reject(late()) };
-      this.#open.add(wait);
-      this.#startLooking();
-      act.then(
-        (value) => {
-          this.#open.delete(wait);
-          resolve(value);
-        },
-        (error: unknown) => {
-          this.#open.delete(wait);
-          reject(error);
-        },
-      );
-    });
+  async for<T>(act: Promise<T>, late: () => Error): Promise<T> {
+    const { promise: silence, reject } = Promise.withResolvers<never>();
+    const wait = { until: runtime.monotonic() + patienceMs, giveUp: () => reject(late()) };
+    this.#open.add(wait);
+    this.#startLooking();
+    try {
+      return await Promise.race([act, silence]);
+    } finally {
+      this.#open.delete(wait);
+    }
   }
 
   #startLooking(): void {

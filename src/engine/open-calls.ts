@@ -11,10 +11,11 @@ import { recorded } from './replay.ts';
 
 export class OpenCalls {
   readonly #all = new Set<Call>();
-  /** Calls of `result`, by the subtask that they wait for. */
-  readonly #results = new Map<TaskId, Set<Call>>();
   readonly #unread = new Set<TaskId>();
-  readonly #ended = new Map<TaskId, Outcome>();
+  /** Calls of `result`, by the subtask whose end they wait for. */
+  readonly awaited = new Map<TaskId, Set<Call>>();
+  /** Of these subtasks it is known how they ended, and some call is still to be told. */
+  readonly ended = new Map<TaskId, Outcome>();
   /** Subtasks that no commit has started yet. */
   readonly starts = new Set<Call>();
   /** Steps and polls that do not run at the moment. */
@@ -34,17 +35,7 @@ export class OpenCalls {
 
   /** Whether one of them settles by what others do to the task, or by the clock. */
   get waitForOthers(): boolean {
-    return this.waits.size + this.#results.size > 0;
-  }
-
-  /** The subtasks whose ends are waited for. */
-  get awaited(): ReadonlyMap<TaskId, ReadonlySet<Call>> {
-    return this.#results;
-  }
-
-  /** Of these subtasks it is known how they ended, and some call is still to be told. */
-  get ended(): ReadonlyMap<TaskId, Outcome> {
-    return this.#ended;
+    return this.waits.size + this.awaited.size > 0;
   }
 
   /** Awaited subtasks that have not been read since they are awaited: they may have ended long before. */
@@ -57,14 +48,13 @@ export class OpenCalls {
   /** These were read, and those of them that have ended are known. False if others are left to be read. */
   read(ids: readonly TaskId[], ended: ReadonlyMap<TaskId, Outcome>): boolean {
     for (const id of ids) this.#unread.delete(id);
-    for (const [id, outcome] of ended) this.#ended.set(id, outcome);
+    for (const [id, outcome] of ended) this.ended.set(id, outcome);
     return this.#unread.size === 0;
   }
 
   /** Whether a step waits for the claim to be renewed. */
   get isHeldBack(): boolean {
-    for (const { state } of this.resting) if (state === 'held') return true;
-    return false;
+    return [...this.resting].some(({ state }) => state === 'held');
   }
 
   /** Those to which something may happen at a certain moment. */
@@ -81,9 +71,9 @@ export class OpenCalls {
     }
     const { childId } = call.purpose;
     this.#unread.add(childId);
-    const same = this.#results.get(childId);
+    const same = this.awaited.get(childId);
     if (same) same.add(call);
-    else this.#results.set(childId, new Set([call]));
+    else this.awaited.set(childId, new Set([call]));
   }
 
   /** It has settled. */
@@ -95,12 +85,12 @@ export class OpenCalls {
       return;
     }
     const { childId } = call.purpose;
-    const same = this.#results.get(childId);
+    const same = this.awaited.get(childId);
     same?.delete(call);
     if (same?.size !== 0) return;
-    this.#results.delete(childId);
+    this.awaited.delete(childId);
     this.#unread.delete(childId);
-    this.#ended.delete(childId);
+    this.ended.delete(childId);
   }
 
   begins(call: Call): void {

@@ -15,10 +15,6 @@ export function whatRuns():
   return { task, tool, ...(context.step !== undefined && { step: context.step }) };
 }
 
-export function passOfThisContext(): Pass | undefined {
-  return running.getStore()?.pass;
-}
-
 /** True in the code of a handler, and false in its steps. */
 export function isInHandler(): boolean {
   const context = running.getStore();
@@ -50,7 +46,7 @@ export function catchUnhandled(breakLoose: BreakLoose): () => void {
 
 /** One listener for all workers of the process, so that it knows whether it is the only one. */
 function onUnhandled(error: unknown): void {
-  const pass = passOfThisContext();
+  const pass = running.getStore()?.pass;
   if (pass) for (const breakLoose of workers) if (breakLoose(pass, error)) return;
   if (!pass && process.listenerCount('unhandledRejection') === 1) throw error;
 }

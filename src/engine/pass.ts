@@ -90,10 +90,6 @@ export class Pass {
     return this.#moment;
   }
 
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
   get waitsForSubtasks(): boolean {
     return this.#open.awaited.size > 0;
   }

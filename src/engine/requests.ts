@@ -55,8 +55,6 @@ export interface Links {
   readonly childIds: readonly TaskId[];
 }
 
-type Surroundings = Pick<Tasks, 'clock' | 'observer' | 'extents' | 'recorder'>;
-
 export class Requests {
   readonly #database: Database;
   readonly #clock: Clock;
@@ -71,7 +69,7 @@ export class Requests {
   /** Where it is noted who read what and who was refused, if anybody keeps an audit log. */
   readonly recorder: AuditRecorder | undefined;
 
-  constructor(database: Database, tasks: Surroundings, unrecorded: TreeListeners<StoreError>) {
+  constructor(database: Database, tasks: Tasks, unrecorded: TreeListeners<StoreError>) {
     const { polled, refused } = tasks.observer;
     this.#unrecorded = unrecorded;
     this.recorder = tasks.recorder;
@@ -198,19 +196,11 @@ export class Requests {
     return isAllowed(this.#act('task', id, rules.publish), TaskIsDone);
   }
 
-  /** Says that a request is still open. */
-  keep(id: TaskId): Promise<void> {
-    return this.#keep(id, this.#database.queue.name, requestLeaseMs);
-  }
-
-  /** Says that a request may be continued within that time, by whichever process. */
-  keepBetweenRounds(id: TaskId, forMs: number): Promise<void> {
-    return this.#keep(id, null, forMs);
-  }
-
-  async #keep(id: TaskId, servedBy: string | null, forMs: number): Promise<void> {
+  /** Says that a request is still open; or that it may be continued within `roundMs`, by whichever process. */
+  async keep(id: TaskId, roundMs?: number): Promise<void> {
+    const servedBy = roundMs === undefined ? this.#database.queue.name : null;
     const kept = this.#act('task', id, (task, at) =>
-      rules.keepForRequest(task, { servedBy, until: at + forMs }, at),
+      rules.keepForRequest(task, { servedBy, until: at + (roundMs ?? requestLeaseMs) }, at),
     );
     await kept.catch(ignoring(TaskIsDone, AlreadyPublished));
   }

@@ -178,12 +178,11 @@ export class Run {
     this.#current?.stop();
   }
 
-  breakLoose(error: unknown): void {
-    this.#current?.breakLoose(error);
-  }
-
-  isOf(pass: Pass): boolean {
-    return this.#current === pass;
+  /** The handler of this pass broke loose. False if the pass is not of this run. */
+  breakLoose(pass: Pass, error: unknown): boolean {
+    if (this.#current !== pass) return false;
+    pass.breakLoose(error);
+    return true;
   }
 
   async #pass(observed: ObservedPass): Promise<PassEnd> {

@@ -6,13 +6,9 @@ import type { TaskId } from '../model/task.ts';
 import type { Queue } from './queue.ts';
 import type { Run } from './run.ts';
 
-interface OfQueue {
-  readonly runs: Map<TaskId, Run>;
-  readonly listeners: Set<() => void>;
-}
-
-/** By the name of the queue: several `Tasks` may share one database. */
-const known = new Map<string, OfQueue>();
+/** By queue and task: several `Tasks` may share one database, and so the name of its queue. */
+const runs = new Map<string, { readonly queue: string; readonly run: Run }>();
+const listeners = new Set<() => void>();
 
 export class RunningTasks {
   readonly #queue: string;
@@ -23,44 +19,33 @@ export class RunningTasks {
 
   /** Those that it holds, or of which a step still runs. */
   get ids(): ReadonlySet<TaskId> {
-    const runs = known.get(this.#queue)?.runs.values() ?? [];
-    return new Set([...runs].flatMap((run) => (run.isOver && !run.settled ? [] : run.taskId)));
+    const own = [...runs.values()].filter(({ queue }) => queue === this.#queue);
+    return new Set(own.flatMap(({ run }) => (run.isOver && !run.settled ? [] : run.taskId)));
   }
 
   /** Whether a step of this task runs here. */
   hasStep(id: TaskId): boolean {
-    return known.get(this.#queue)?.runs.get(id)?.settled !== undefined;
+    return runs.get(this.#key(id))?.run.settled !== undefined;
   }
 
   add(run: Run): void {
-    this.#known().runs.set(run.taskId, run);
+    runs.set(this.#key(run.taskId), { queue: this.#queue, run });
   }
 
   /** `isLate`: its steps outlived it, so its task could not be claimed here until now. */
   delete(run: Run, { isLate }: { readonly isLate: boolean }): void {
-    const { runs, listeners } = this.#known();
-    if (runs.get(run.taskId) === run) runs.delete(run.taskId);
-    this.#forget();
+    const key = this.#key(run.taskId);
+    if (runs.get(key)?.run === run) runs.delete(key);
     if (isLate) for (const listener of [...listeners]) listener();
   }
 
   /** Calls back when a step that outlived its run has settled, in any worker of this process. */
   onSettled(listener: () => void): () => void {
-    this.#known().listeners.add(listener);
-    return () => {
-      this.#known().listeners.delete(listener);
-      this.#forget();
-    };
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
   }
 
-  #known(): OfQueue {
-    const found = known.get(this.#queue) ?? { runs: new Map(), listeners: new Set() };
-    known.set(this.#queue, found);
-    return found;
-  }
-
-  #forget(): void {
-    const { runs, listeners } = this.#known();
-    if (runs.size === 0 && listeners.size === 0) known.delete(this.#queue);
+  #key(id: TaskId): string {
+    return `${this.#queue}/${id}`;
   }
 }

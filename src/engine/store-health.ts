@@ -9,7 +9,6 @@ import { runtime, type Timer } from '../model/runtime.ts';
 import { decorated } from './decorated.ts';
 import { type Observer, quietly } from './observer.ts';
 import type { Database } from './queue.ts';
-import type { Claims } from './store.ts';
 import { StoreClosed, StoreError, StoreSilent, TaskDamaged } from './store-errors.ts';
 
 const probeMs = 1_000;
@@ -54,11 +53,17 @@ export class StoreHealth {
       store: {
         ...store,
         // It writes only where it finds a task.
-        claim: (query, decide) =>
-          this.#write(database.store.claim(query, decide), ({ claimed }) => claimed.length > 0).then(
-            (claims) => this.#claimed(claims),
-          ),
-        list: (query) => store.list(query).then((page) => this.#listed(page)),
+        claim: async (query, decide) => {
+          const claiming = database.store.claim(query, decide);
+          const claims = await this.#write(claiming, ({ claimed }) => claimed.length > 0);
+          for (const { error } of claims.failed) this.#report(error);
+          return claims;
+        },
+        list: async (query) => {
+          const page = await store.list(query);
+          for (const id of page.damaged ?? []) this.#damaged(id, 'it could not be listed');
+          return page;
+        },
       },
       // It writes only where there is no such secret yet.
       secrets: { get: (name) => this.#write(database.secrets.get(name), () => false) },
@@ -112,16 +117,6 @@ export class StoreHealth {
       this.#report(silent);
       this.#failed(silent);
     }
-  }
-
-  #listed<P extends { readonly damaged?: readonly string[] }>(page: P): P {
-    for (const id of page.damaged ?? []) this.#damaged(id, 'it could not be listed');
-    return page;
-  }
-
-  #claimed(claims: Claims): Claims {
-    for (const { error } of claims.failed) this.#report(error);
-    return claims;
   }
 
   /** True if the store itself failed. Refusals of rules are no failures, nor is the damage of a single task. */

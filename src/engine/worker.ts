@@ -86,11 +86,7 @@ export class Worker implements AsyncDisposable {
     const renewal = runtime.setInterval(() => void this.#keepClaims(), settings.leaseMs / 3);
     this.#stopListening.push(
       () => runtime.clearInterval(renewal),
-      catchUnhandled((pass, error) => {
-        const run = [...this.#runs.values()].find((one) => one.isOf(pass));
-        run?.breakLoose(error);
-        return run !== undefined;
-      }),
+      catchUnhandled((pass, error) => [...this.#runs.values()].some((run) => run.breakLoose(pass, error))),
       watchLoop({
         leaseMs: settings.leaseMs,
         mode: settings.watchdog,

@@ -274,7 +274,7 @@ export class ToolCalls {
       ? open.filter(({ request }) => caller.sender.answers.includes(request.kind))
       : open;
     if (questions.length === 0) return this.#attend(id, call);
-    await this.#requests.keepBetweenRounds(id, stateLifeMs);
+    await this.#requests.keep(id, stateLifeMs);
     const asked = new Map(questions.map(({ key, request }) => [key, request]));
     const state = await this.#sealState(call, { kind: 'parked', taskId: id });
     return caller.dialect.inputRequired(asked, state);
