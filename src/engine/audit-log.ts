@@ -174,8 +174,9 @@ export class AuditRecorder {
   /** What has the same key is the same. */
   note(key: string, noted: Noted): void {
     if (this.countAgain(key)) return;
+    if (this.#counted.size >= mostRemembered) this.#closeWindow();
     this.#openWindow();
-    this.#remember(key, noted);
+    this.#counted.set(key, { noted, times: 0 });
     this.#wait({ ...noted, at: this.#clock.now() });
   }
 
@@ -186,7 +187,9 @@ export class AuditRecorder {
     if (this.countAgain(key)) return;
     const told = this.#refusals.get(`${action} ${owner}`) ?? 0;
     if (told === 0 && this.#refusals.size >= mostRemembered) {
-      this.#omit(1);
+      this.#omitted++;
+      this.#openWindow();
+      this.#gather();
     } else if (told < mostRefusals) {
       this.#refusals.set(`${action} ${owner}`, told + 1);
       this.note(key, refused);
@@ -204,15 +207,6 @@ export class AuditRecorder {
     await this.#writing;
   }
 
-  #remember(key: string, noted: Noted): void {
-    if (this.#counted.size >= mostRemembered) {
-      const [oldest, counted] = this.#counted.entries().next().value!;
-      this.#counted.delete(oldest);
-      this.#waitForCount(counted);
-    }
-    this.#counted.set(key, { noted, times: 0 });
-  }
-
   #openWindow(): void {
     this.#cancelWindow ??= this.#clock.schedule(this.#clock.now() + windowMs, () => this.#closeWindow());
   }
@@ -220,26 +214,16 @@ export class AuditRecorder {
   #closeWindow(): void {
     this.#cancelWindow?.();
     this.#cancelWindow = undefined;
-    for (const counted of this.#counted.values()) this.#waitForCount(counted);
+    for (const { noted, times } of this.#counted.values())
+      if (times > 0) this.#wait({ ...noted, at: this.#clock.now(), ...(times > 1 && { times }) });
     this.#counted.clear();
     this.#refusals.clear();
-  }
-
-  #waitForCount({ noted, times }: Counted): void {
-    if (times === 0) return;
-    this.#wait({ ...noted, at: this.#clock.now(), ...(times > 1 && { times }) });
   }
 
   #wait(entry: AuditEntry): void {
     const owner = entry.owner === null ? null : shortened(entry.owner);
     if (this.#waiting.length < mostWaiting) this.#waiting.push({ ...entry, owner });
     else this.#omitted += entry.times ?? 1;
-    this.#gather();
-  }
-
-  #omit(times: number): void {
-    this.#omitted += times;
-    this.#openWindow();
     this.#gather();
   }
 

@@ -25,7 +25,7 @@ export function carried(value: unknown, what: string, largest = defaultLargestVa
 /** Proxies, getters and `toJSON` are code, and may throw anything; values may be nested too deep for the stack. */
 function textOf(value: unknown, what: string, largest: number): string {
   try {
-    new Inspection(what, largest).inspect(value, '');
+    inspect(value, what, largest);
     const text = JSON.stringify(value);
     if (text !== undefined) return text;
   } catch (error) {
@@ -58,37 +58,29 @@ export function checkAnswers(responses: Readonly<Record<string, InputResponse>>,
 }
 
 /** Looks for what JSON would lose, and stops as soon as the value is known to be too large. */
-class Inspection {
-  readonly #what: string;
-  readonly #largest: number;
-  readonly #above = new Set<object>();
-  /** At least so many characters will it have: objects may hold the same part many times over. */
-  #length = 0;
-
-  constructor(what: string, largest: number) {
-    this.#what = what;
-    this.#largest = largest;
-  }
-
-  inspect(value: unknown, path: string): void {
+function inspect(whole: unknown, what: string, largest: number): void {
+  const above = new Set<object>();
+  // At least so many characters will it have: objects may hold the same part many times over.
+  let length = 0;
+  const count = (characters: number) => {
+    length += characters;
+    if (length > largest) throw tooLarge(what, `at least ${length}`, largest);
+  };
+  const visit = (value: unknown, path: string): void => {
     if (typeof value === 'bigint' || typeof value === 'symbol' || typeof value === 'function')
-      throw notJson(this.#what, path, `a ${typeof value}`);
-    if (typeof value === 'number' && !Number.isFinite(value)) throw notJson(this.#what, path, String(value));
-    if (value !== undefined) this.#count(typeof value === 'string' ? value.length + 2 : 1);
+      throw notJson(what, path, `a ${typeof value}`);
+    if (typeof value === 'number' && !Number.isFinite(value)) throw notJson(what, path, String(value));
+    if (value !== undefined) count(typeof value === 'string' ? value.length + 2 : 1);
     if (typeof value !== 'object' || value === null) return;
     if (typeof (value as { toJSON?: unknown }).toJSON === 'function') return;
     if (exotic.some((kind) => value instanceof kind) || ArrayBuffer.isView(value))
-      throw notJson(this.#what, path, `a ${value.constructor?.name ?? 'special object'}`);
-    if (this.#above.has(value)) throw notJson(this.#what, path, 'a circle');
+      throw notJson(what, path, `a ${value.constructor?.name ?? 'special object'}`);
+    if (above.has(value)) throw notJson(what, path, 'a circle');
     // Gaps in an array have no entries, and are written all the same.
-    if (Array.isArray(value)) this.#count(value.length);
-    this.#above.add(value);
-    for (const [key, part] of Object.entries(value)) this.inspect(part, `${path}.${key}`);
-    this.#above.delete(value);
-  }
-
-  #count(characters: number): void {
-    this.#length += characters;
-    if (this.#length > this.#largest) throw tooLarge(this.#what, `at least ${this.#length}`, this.#largest);
-  }
+    if (Array.isArray(value)) count(value.length);
+    above.add(value);
+    for (const [key, part] of Object.entries(value)) visit(part, `${path}.${key}`);
+    above.delete(value);
+  };
+  visit(whole, '');
 }

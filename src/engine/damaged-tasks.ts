@@ -23,11 +23,6 @@ export class DamagedTasks {
     if (this.#found.size > most) this.#found.delete(this.#found.keys().next().value!);
   }
 
-  isLeftAlone(id: TaskId, now: number): boolean {
-    const until = this.#found.get(id)?.until;
-    return until !== undefined && now < until;
-  }
-
   /** All that are left alone now. */
   leftAlone(now: number): TaskId[] {
     return [...this.#found].flatMap(([id, { until }]) => (now < until ? id : []));

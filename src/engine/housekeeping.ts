@@ -27,30 +27,26 @@ const leftOutAtOnce = 200;
 /** A store that is too large is brought down to this part of its largest size, so that there is room for a while. */
 const enough = 0.9;
 
-type Settings = Pick<WorkerSettings, 'extents' | 'auditRetentionMs' | 'observer'>;
-
 export class Housekeeping {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #tools: readonly ToolVersion[];
-  readonly #settings: Settings;
+  readonly #settings: WorkerSettings;
   readonly #damaged = new DamagedTasks();
   #isMakingRoom = false;
   #isOverfull = false;
-  #orphansAt: number;
   #minuteAt: number;
   #cancel: () => void = () => {};
   #round: Promise<void> | undefined;
   #again = false;
   #stopped = false;
 
-  constructor(database: Database, clock: Clock, tools: readonly ToolVersion[], settings: Settings) {
+  constructor(database: Database, clock: Clock, tools: readonly ToolVersion[], settings: WorkerSettings) {
     this.#database = database;
     this.#clock = clock;
     this.#tools = tools;
     this.#settings = settings;
-    this.#minuteAt = clock.now();
-    this.#orphansAt = clock.now() + orphanedMs;
+    this.#minuteAt = clock.now() + minuteMs;
     this.#arm();
   }
 
@@ -84,7 +80,6 @@ export class Housekeeping {
       () => this.#endLate(),
       () => this.#all('purge', (id, now) => store.update('family', id, (family) => purge(family, now))),
       () => this.#makeRoom(),
-      () => this.#explainOrphans(),
     ];
     const now = this.#clock.now();
     if (now >= this.#minuteAt) {
@@ -92,6 +87,7 @@ export class Housekeeping {
       kinds.push(
         () => this.#pruneAudit(now),
         () => this.#leaveOutIdle(now),
+        () => this.#explainOrphans(now),
       );
     }
     const defects: unknown[] = [];
@@ -121,10 +117,7 @@ export class Housekeeping {
     return servedBy !== undefined && (await this.#database.queue.isAlive(servedBy)) ? servedBy : undefined;
   }
 
-  async #explainOrphans(): Promise<void> {
-    const now = this.#clock.now();
-    if (now < this.#orphansAt) return;
-    this.#orphansAt = now + orphanedMs;
+  async #explainOrphans(now: number): Promise<void> {
     const orphans = await this.#database.queue.orphans(
       this.#tools,
       now - orphanedMs,
@@ -212,7 +205,8 @@ export class Housekeeping {
 
   #sound(ids: readonly TaskId[]): TaskId[] {
     const now = this.#clock.now();
-    return ids.filter((id) => !this.#damaged.isLeftAlone(id, now));
+    const leftAlone = new Set(this.#damaged.leftAlone(now));
+    return ids.filter((id) => !leftAlone.has(id));
   }
 
   /** Undefined if nothing came of it: another process was faster, or what is stored of the task is damaged. */

@@ -27,6 +27,7 @@ import type { Actor } from './audit.ts';
 import type { AuditRecorder } from './audit-log.ts';
 import { checkAnswers } from './carried.ts';
 import { type Change, onBehalfOf, type Verdict } from './change.ts';
+import type { Observer } from './observer.ts';
 import type { Database } from './queue.ts';
 import type { Sessions } from './sessions.ts';
 import type { Page, Reach } from './store.ts';
@@ -62,19 +63,14 @@ export class Requests {
   readonly #largestValue: number;
   readonly #unrecorded: TreeListeners<StoreError>;
 
-  /** Tells whoever watches that a caller looks how a task stands. */
-  readonly polled: () => void;
-  /** … or that it asked for more than a limit allows. */
-  readonly refused: (limit: string) => void;
+  readonly observer: Observer;
   /** Where it is noted who read what and who was refused, if anybody keeps an audit log. */
   readonly recorder: AuditRecorder | undefined;
 
   constructor(database: Database, tasks: Tasks, unrecorded: TreeListeners<StoreError>) {
-    const { polled, refused } = tasks.observer;
     this.#unrecorded = unrecorded;
     this.recorder = tasks.recorder;
-    this.polled = polled;
-    this.refused = refused;
+    this.observer = tasks.observer;
     this.#largestValue = tasks.extents.largestValue;
     this.#database = database;
     this.#clock = tasks.clock;
@@ -172,7 +168,7 @@ export class Requests {
     try {
       for (const own of responses.values()) checkAnswers(own, this.#largestValue);
     } catch (tooLarge) {
-      this.refused('largestValue');
+      this.observer.refused('largestValue');
       throw tooLarge;
     }
     const [only, ...others] = responses;

@@ -24,10 +24,10 @@ import { InvalidInput } from './recorded-error.ts';
 import { parse } from './schema.ts';
 import type { Store } from './store.ts';
 import { StoreError, TaskDamaged } from './store-errors.ts';
+import type { WorkerSettings } from './tasks-options.ts';
 import type { DurableTool } from './tool.ts';
 import { failureOf } from './tool-result.ts';
 import * as rules from './transitions.ts';
-import type { WorkerSettings } from './worker.ts';
 
 export interface RunParts {
   readonly store: Store;
@@ -36,10 +36,7 @@ export interface RunParts {
   readonly claimed: Claimed;
   /** When the claim was asked for, on the monotonic clock. */
   readonly claimedAt: number;
-  readonly settings: Pick<
-    WorkerSettings,
-    'interruptAfterEveryEntry' | 'extents' | 'leaseMs' | 'observer' | 'onUnrecorded'
-  >;
+  readonly settings: WorkerSettings;
   /** How long a pass that only waits stays in memory; asked when it begins to. */
   readonly lingerMs: () => number;
   /** Has the claims of the worker renewed now, not only in their turn. */

@@ -36,11 +36,12 @@ import {
   extentsOf,
   type TasksOptions,
   type WorkOptions,
+  workerDefaults,
 } from './tasks-options.ts';
 import type { DurableTool } from './tool.ts';
 import * as rules from './transitions.ts';
 import { TreeListeners } from './watches.ts';
-import { Worker, workerDefaults } from './worker.ts';
+import { Worker } from './worker.ts';
 
 export class UnknownTool extends HoldfastError {
   constructor(name: string, known: readonly string[]) {
@@ -156,15 +157,12 @@ export class Tasks implements AsyncDisposable {
         },
       }),
     };
-    if (options.id !== undefined) {
-      const { id } = options;
-      const decide = (existing: Task | undefined) => rules.create(existing, wanted, this.clock.now());
-      return (await store.create({ id }, (existing) => onBehalfOf(by, decide(existing)))).task;
-    }
-    const scope = key === undefined ? undefined : { owner, tool: tool.name, key };
+    const { id } = options;
+    const keyed = key === undefined ? undefined : { owner, tool: tool.name, key };
+    const bearing = id === undefined ? keyed : { id };
     return this.#runningHere(tool, request.id, async (leaseMs) => {
       const holder = leaseMs === undefined ? undefined : { name: queue.name, leaseMs };
-      return store.create(scope, (existing) =>
+      return store.create(bearing, (existing) =>
         onBehalfOf(by, rules.create(existing, wanted, this.clock.now(), holder)),
       );
     });

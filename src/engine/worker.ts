@@ -24,8 +24,6 @@ import type { WorkerSettings } from './tasks-options.ts';
 import type { DurableTool } from './tool.ts';
 import * as rules from './transitions.ts';
 
-export { type WorkerSettings, workerDefaults } from './tasks-options.ts';
-
 /**
  * Others wait for so many leases before they take a task from a process that is alive and silent. A blocked process is
  * ended by its watchdog after two: until then its tasks block nobody else.

@@ -124,7 +124,7 @@ async function lookAt(
   caller: Caller,
   params: JsonObject,
 ): Promise<TaskTree> {
-  requests.polled();
+  requests.observer.polled();
   caller.limiter?.polled(tree.root);
   const { phase, createdAt } = tree.root;
   const leftMs = Math.min(firstPollMs, createdAt + firstPollMs - requests.now);

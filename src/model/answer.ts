@@ -73,20 +73,20 @@ function valueProblem(schema: JsonObject, value: Json): string | undefined {
   }
 }
 
-function numberProblem(schema: JsonObject, value: number): string | undefined {
-  if (typeof schema.minimum === 'number' && value < schema.minimum)
-    return `must be at least ${schema.minimum}`;
-  if (typeof schema.maximum === 'number' && value > schema.maximum)
-    return `must be at most ${schema.maximum}`;
+function numberProblem({ minimum, maximum }: JsonObject, value: number): string | undefined {
+  const bound = boundMissed(value, minimum, maximum);
+  return bound && `must be ${bound}`;
+}
+
+function boundMissed(amount: number, least: Json | undefined, most: Json | undefined): string | undefined {
+  if (typeof least === 'number' && amount < least) return `at least ${least}`;
+  if (typeof most === 'number' && amount > most) return `at most ${most}`;
   return undefined;
 }
 
 function stringProblem(schema: JsonObject, value: string): string | undefined {
-  const length = [...value].length;
-  if (typeof schema.minLength === 'number' && length < schema.minLength)
-    return `must have at least ${schema.minLength} characters`;
-  if (typeof schema.maxLength === 'number' && length > schema.maxLength)
-    return `must have at most ${schema.maxLength} characters`;
+  const bound = boundMissed([...value].length, schema.minLength, schema.maxLength);
+  if (bound) return `must have ${bound} characters`;
   const choices = choicesOf(schema);
   if (choices && !choices.includes(value)) return `must be one of ${listed(choices)}`;
   return typeof schema.format === 'string' ? formatProblem(schema.format, value) : undefined;
@@ -119,10 +119,8 @@ function isRealDate(date: string): boolean {
 }
 
 function choicesProblem(schema: JsonObject, values: readonly Json[]): string | undefined {
-  if (typeof schema.minItems === 'number' && values.length < schema.minItems)
-    return `must name at least ${schema.minItems}`;
-  if (typeof schema.maxItems === 'number' && values.length > schema.maxItems)
-    return `must name at most ${schema.maxItems}`;
+  const bound = boundMissed(values.length, schema.minItems, schema.maxItems);
+  if (bound) return `must name ${bound}`;
   if (new Set(values).size < values.length) return 'must not name anything twice';
   const choices = isJsonObject(schema.items) ? choicesOf(schema.items) : undefined;
   if (choices?.length && !values.every((value) => choices.includes(value)))

@@ -101,7 +101,7 @@ export class ToolCalls {
       return await this.#start(call, gathered.input);
     } catch (error) {
       if (error instanceof BeforeFailed) return plain(tool.failure(error.cause));
-      if (error instanceof ValueTooLarge) this.#requests.refused('largestValue');
+      if (error instanceof ValueTooLarge) this.#requests.observer.refused('largestValue');
       if (error instanceof ValueTooLarge || error instanceof NotJson) throw new InvalidParams(error.message);
       if (!(error instanceof InvalidInput)) throw error;
       if (tool.method !== 'tools/call') throw new InvalidParams(error.message);

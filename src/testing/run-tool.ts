@@ -4,9 +4,10 @@ import { HandlerRefused } from '../engine/replay.ts';
 import type { InputOf, Schema } from '../engine/schema.ts';
 import type { Store } from '../engine/store.ts';
 import { createTasks } from '../engine/tasks.ts';
+import { workerDefaults } from '../engine/tasks-options.ts';
 import type { DurableTool, RequestMethod, ResultOf } from '../engine/tool.ts';
 import type { ToolResult } from '../engine/tool-result.ts';
-import { Worker, workerDefaults } from '../engine/worker.ts';
+import { Worker } from '../engine/worker.ts';
 import { HoldfastError } from '../model/errors.ts';
 import type { InputRequest, InputResponse } from '../model/input.ts';
 import type { Json } from '../model/json.ts';
@@ -51,13 +52,7 @@ export async function runTool<Input extends Schema | undefined, Method extends R
   input: Input extends Schema ? InputOf<Input> : undefined,
   options: RunToolOptions = {},
 ): Promise<ToolRun<RunResult<Method>>> {
-  const {
-    answers = {},
-    events = {},
-    tools = [],
-    clock = new ManualClock(),
-    crashAfterEveryEntry = false,
-  } = options;
+  const { answers = {}, events = {}, tools = [], clock = new ManualClock() } = options;
   const strays = watchForStrayAwaits();
   const database = await openSqlite('memory:', { clock });
   const { store } = database;
@@ -66,7 +61,7 @@ export async function runTool<Input extends Schema | undefined, Method extends R
   const worker = new Worker(database, clock, all, {
     ...workerDefaults,
     lingerMs: 0,
-    interruptAfterEveryEntry: crashAfterEveryEntry,
+    interruptAfterEveryEntry: options.crashAfterEveryEntry ?? false,
   });
   try {
     const { id } = await tasks.create<Input>(tool, input as never);

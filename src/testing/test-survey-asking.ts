@@ -3,17 +3,26 @@ import assert from 'node:assert/strict';
 import type { Change } from '../engine/change.ts';
 import type { Survey, SurveyFilter } from '../engine/survey.ts';
 import * as rules from '../engine/transitions.ts';
+import { pagesOf } from '../model/pages.ts';
 import type { NewTask, Task, TaskId } from '../model/task.ts';
-import type { StoreCommands } from './store-commands.ts';
+import { ids, type StoreCommands } from './store-commands.ts';
 import type { checks } from './suite.ts';
 
-/** Lists everything that fits, in pages of `limit`, and counts it. */
-export type ExpectFound = (
+/** Lists everything that fits, in pages of `limit`, and counts it: where one is wrong the other is too. */
+export async function expectFound(
   survey: Survey,
   filter: SurveyFilter,
   wanted: readonly TaskId[],
-  limit?: number,
-) => Promise<void>;
+  limit = 100,
+): Promise<void> {
+  const found: { readonly id: TaskId }[] = [];
+  for await (const { tasks } of pagesOf((from) => survey.list({ ...filter, limit, ...from }))) {
+    assert.ok(tasks.length <= limit);
+    found.push(...tasks);
+  }
+  assert.deepEqual(ids(found), wanted);
+  assert.deepEqual(await survey.count(filter, 1_000), { count: wanted.length, isMore: false });
+}
 
 /** A running root, and below it a subtask that asks. */
 async function asking(
@@ -30,7 +39,7 @@ function withdraw(tasks: StoreCommands, child: Task): Promise<Change> {
   return tasks.act('task', child, (task, at) => rules.withdraw(task, [task.inputs[0]!.key], at));
 }
 
-export function testAsking({ check }: ReturnType<typeof checks>, expectFound: ExpectFound): void {
+export function testAsking({ check }: ReturnType<typeof checks>): void {
   const waiting = { standings: ['waiting'] } as const;
 
   check('a subtask that asks is found among what waits, at any depth', async ({ store, survey, tasks }) => {

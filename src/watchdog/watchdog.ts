@@ -68,7 +68,6 @@ function start(): void {
   thread.on('message', ({ message, ...detail }: Blocked) => {
     for (const { blocked } of watches) blocked(message, detail);
   });
-  thread.unref();
   const beat = setInterval(() => Atomics.add(beats, 0, 1), Math.max(20, Math.min(500, reportMs / 5)));
   beat.unref();
   running = { thread, beat };
