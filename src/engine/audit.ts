@@ -41,7 +41,7 @@ export interface Actor {
   readonly session?: string;
 }
 
-export interface AuditEntry {
+export interface AuditEntry extends Omit<Actor, 'by'> {
   readonly at: number;
   readonly action: AuditAction;
   /** Whose task it is, or who was refused; null if nobody knows. */
@@ -49,8 +49,6 @@ export interface AuditEntry {
   readonly taskId: TaskId | null;
   readonly by: Actor['by'] | 'engine';
   readonly tool?: string;
-  readonly dialect?: string;
-  readonly session?: string;
   readonly reason?: string;
   /** How often it happened, if more than once. */
   readonly times?: number;

@@ -4,7 +4,7 @@ import type { TaskId } from '../model/task.ts';
 import { DamagedTasks } from './damaged-tasks.ts';
 import type { Claimed, Database, ToolVersion } from './queue.ts';
 import type { RunningTasks } from './running-tasks.ts';
-import type { ClaimedChange, Claims } from './store.ts';
+import type { ClaimedChange, ClaimRule, Claims } from './store.ts';
 import { StoreError, TaskDamaged } from './store-errors.ts';
 import { claim } from './transitions.ts';
 
@@ -26,15 +26,24 @@ export interface ClaimRequest {
  * Claims up to `limit` tasks that have work. A claim that was committed is always returned, and what fails for one task
  * affects no other.
  */
-export async function claimTasks(database: Database, request: ClaimRequest): Promise<Claimed[]> {
-  const { damaged = new DamagedTasks(), now } = request;
+export async function claimTasks({ store, queue }: Database, request: ClaimRequest): Promise<Claimed[]> {
+  const { tools, leaseMs, now, running = nothing, damaged = new DamagedTasks() } = request;
+  const holder = { name: queue.name, leaseMs };
+  const rule: ClaimRule = (task, freed) =>
+    running.hasStep(task.id)
+      ? new NotClaimable(task.id, 'still running in this process')
+      : claim(task, holder, now(), freed);
   const claimed: Claimed[] = [];
   const defects: unknown[] = [];
   // Damaged tasks took the place of others, which are claimed in another round.
   for (let isShort = true; isShort; ) {
     isShort = false;
     const limit = request.limit - claimed.length;
-    const claims = await claimSome(database, { ...request, damaged, limit }).catch((error: unknown) => {
+    const { ids } = running;
+    // A task that was given back while a step of it still runs here is for other processes.
+    const withSteps = [...ids].filter((id) => running.hasStep(id));
+    const except = new Set([...withSteps, ...damaged.leftAlone(now())]);
+    const claims = await store.claim({ tools, limit, running: ids, except }, rule).catch((error: unknown) => {
       if (claimed.length > 0 && error instanceof StoreError) return none;
       throw error;
     });
@@ -54,19 +63,6 @@ export async function claimTasks(database: Database, request: ClaimRequest): Pro
 }
 
 const none: Claims = { claimed: [], failed: [] };
-
-function claimSome({ store, queue }: Database, request: ClaimRequest): Promise<Claims> {
-  const { tools, limit, leaseMs, now, running = nothing, damaged } = request;
-  const holder = { name: queue.name, leaseMs };
-  // A task that was given back while a step of it still runs here is for other processes.
-  const withSteps = [...running.ids].filter((id) => running.hasStep(id));
-  const except = new Set([...withSteps, ...(damaged?.leftAlone(now()) ?? [])]);
-  return store.claim({ tools, limit, running: running.ids, except }, (task, freed) =>
-    running.hasStep(task.id)
-      ? new NotClaimable(task.id, 'still running in this process')
-      : claim(task, holder, now(), freed),
-  );
-}
 
 /** Nothing if the claim left the task without a holder: it rests first. */
 function claimedBy({ change: { task }, journal }: ClaimedChange): Claimed[] {

@@ -37,7 +37,7 @@ export interface Observer {
   warned(warning: Warning): void;
 
   /** Something could not be read or written, whoever asked for it. Told each time. */
-  storeFailed(failure: StoreFailure): void;
+  storeFailed(failure: { readonly at: number; readonly error: StoreError }): void;
 
   /** The store can be written again. */
   storeRecovered(recovery: { readonly at: number; readonly failedMs: number }): void;
@@ -60,11 +60,6 @@ export interface Suspicion {
   /** How often it has done so within a minute. */
   readonly count: number;
   readonly at: number;
-}
-
-export interface StoreFailure {
-  readonly at: number;
-  readonly error: StoreError;
 }
 
 export interface Fullness {

@@ -71,9 +71,7 @@ export class OpenCalls {
     }
     const { childId } = call.purpose;
     this.#unread.add(childId);
-    const same = this.awaited.get(childId);
-    if (same) same.add(call);
-    else this.awaited.set(childId, new Set([call]));
+    this.awaited.set(childId, (this.awaited.get(childId) ?? new Set()).add(call));
   }
 
   /** It has settled. */
@@ -133,12 +131,8 @@ export interface Gathering {
  * are worth a commit of their own: people must see the one, and the other counts from when it was made.
  */
 export function gather(from: Gathering): Batch | undefined {
-  const entries: Entry[] = [];
-  const attempts: FailedAttempt[] = [];
-  for (const one of from.completed) {
-    if ('retryAt' in one) attempts.push(one);
-    else entries.push(one);
-  }
+  const attempts = from.completed.filter((one) => 'retryAt' in one);
+  const entries: Entry[] = from.completed.filter((one) => 'ok' in one);
   for (const { call, settlement } of arrivals(from)) {
     call.state = 'over';
     entries.push({ call: call.position, ...settlement });
@@ -201,16 +195,12 @@ export function settlementOf(call: Call, { task, children }: Outside, now: numbe
       if (input?.state === 'answered') return { ok: true, value: input.response };
       if (input?.state === 'withdrawn')
         return failed(new AskTimedOut(`The question "${call.name}" was withdrawn.`));
-      return isOver(call, now)
-        ? failed(new AskTimedOut(`Nobody answered the question "${call.name}" in time.`))
-        : undefined;
+      return late(call, now, () => new AskTimedOut(`Nobody answered the question "${call.name}" in time.`));
     }
     case 'event': {
       if (task.completions && Object.hasOwn(task.completions, call.name))
         return { ok: true, value: task.completions[call.name]! };
-      return isOver(call, now)
-        ? failed(new WaitTimedOut(`"${call.name}" was not completed in time.`))
-        : undefined;
+      return late(call, now, () => new WaitTimedOut(`"${call.name}" was not completed in time.`));
     }
     case 'result': {
       const outcome = children.get(call.purpose.childId);
@@ -219,9 +209,7 @@ export function settlementOf(call: Call, { task, children }: Outside, now: numbe
     case 'sleep':
       return isOver(call, now) ? { ok: true } : undefined;
     case 'until':
-      return isOver(call, now)
-        ? failed(new WaitTimedOut(`"${call.name}" did not come true in time.`))
-        : undefined;
+      return late(call, now, () => new WaitTimedOut(`"${call.name}" did not come true in time.`));
     case 'step':
     case 'start':
       return undefined;
@@ -240,6 +228,10 @@ export function nextMoment(calls: Iterable<Call>): number | undefined {
 
 function isOver(call: Call, now: number): boolean {
   return call.due !== undefined && call.due <= now;
+}
+
+function late(call: Call, now: number, timedOut: () => Error): Settlement | undefined {
+  return isOver(call, now) ? failed(timedOut()) : undefined;
 }
 
 function failed(error: Error): Settlement {

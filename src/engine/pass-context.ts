@@ -6,9 +6,7 @@ import type { Pass } from './pass.ts';
 export const running = new AsyncLocalStorage<{ readonly pass: Pass; readonly step?: string }>();
 
 /** Which task and step is running, for whoever looks while the event loop is blocked. */
-export function whatRuns():
-  | { readonly task: string; readonly tool: string; readonly step?: string }
-  | undefined {
+export function whatRuns() {
   const context = running.getStore();
   if (!context) return undefined;
   const { task, tool } = context.pass.name;

@@ -328,15 +328,12 @@ export class Run {
         this.#parts.settings.onUnrecorded(this.#task.rootId, error);
         throw error;
       }
-      if (!isInstance(error, HoldfastError)) await this.#giveUp(error);
+      if (isInstance(error, HoldfastError)) return true;
+      // The commit would fail again, after the same steps: it is the task's own doing, or a bug.
+      const message = `What this task did could not be stored: ${messageOf(error)}`;
+      await this.#finish({ kind: 'failure', message }).catch(() => {}); // Then the lease will run out.
     }
     return true;
-  }
-
-  /** A commit failed that would fail again, after the same steps: it is the task's own doing, or a bug. */
-  async #giveUp(error: unknown): Promise<void> {
-    const message = `What this task did could not be stored: ${messageOf(error)}`;
-    await this.#finish({ kind: 'failure', message }).catch(() => {}); // Then the lease will run out.
   }
 
   async #commitEnd(end: PassEnd): Promise<void> {

@@ -36,16 +36,12 @@ export class Slots {
   }
 
   take(tool: DurableTool | undefined, count = 1): void {
-    this.#add(tool, count);
+    this.#taken += count;
+    if (tool) this.#ofTool.set(tool, (this.#ofTool.get(tool) ?? 0) + count);
   }
 
   give(tool: DurableTool | undefined, count = 1): void {
-    this.#add(tool, -count);
-  }
-
-  #add(tool: DurableTool | undefined, count: number): void {
-    this.#taken += count;
-    if (tool) this.#ofTool.set(tool, (this.#ofTool.get(tool) ?? 0) + count);
+    this.take(tool, -count);
   }
 }
 

@@ -68,7 +68,9 @@ export class StoreHealth {
       // It writes only where there is no such secret yet.
       secrets: { get: (name) => this.#write(database.secrets.get(name), () => false) },
       close: () => {
-        this.#stop();
+        this.#probe = undefined;
+        this.#cancelProbe?.();
+        runtime.clearInterval(this.#silence);
         return database.close();
       },
     };
@@ -155,12 +157,6 @@ export class StoreHealth {
           if (this.#failure) this.#probeLater();
         });
     });
-  }
-
-  #stop(): void {
-    this.#probe = undefined;
-    this.#cancelProbe?.();
-    runtime.clearInterval(this.#silence);
   }
 }
 

@@ -37,12 +37,8 @@ export async function outcomeOf(
 
 /** A string becomes a text; structured output is shown as text too; a whole result is taken as it is. */
 function shaped(value: Json | undefined, isStructured: boolean): Extract<Outcome, { kind: 'result' }> {
-  if (isToolResult(value)) {
-    const { isError } = value;
-    return isError === true
-      ? { kind: 'result', isError: true, value }
-      : { kind: 'result', isError: false, value };
-  }
+  if (isToolResult(value))
+    return value.isError === true ? { kind: 'result', isError: true, value } : success(value);
   if (value === undefined) return success({ content: [] });
   const content = [{ type: 'text', text: typeof value === 'string' ? value : JSON.stringify(value) }];
   return success(isStructured ? { content, structuredContent: value } : { content });

@@ -14,9 +14,7 @@ export class TreeListeners<News> {
 
   /** How many there are, for tests that nothing is left behind. */
   get size(): number {
-    let size = 0;
-    for (const { size: some } of this.#listeners.values()) size += some;
-    return size;
+    return [...this.#listeners.values()].reduce((sum, { size }) => sum + size, 0);
   }
 
   listen(rootId: TaskId, listener: (news: News) => void): () => void {

@@ -33,7 +33,9 @@ export async function attempt(call: Call, host: Surroundings): Promise<Attempted
   try {
     const timeoutMs = purpose.kind === 'step' ? purpose.timeoutMs : undefined;
     const run = () => begun(host, () => host.observed.attempt(observedCall, () => purpose.run(context)));
-    const value = carried(await inTime(run, timeoutMs, what, abort), what, host.extents.largestValue);
+    const timedOut = () => new StepTimedOut(`${what} took longer than ${timeoutMs} ms.`);
+    const returned = timeoutMs === undefined ? run() : withTimeout(timeoutMs, run, timedOut, abort);
+    const value = carried(await returned, what, host.extents.largestValue);
     if (purpose.kind === 'until' && (value === undefined || value === null || value === false))
       return { type: 'later', at: host.now() + purpose.everyMs };
     return { type: 'settled', ok: true, ...(value !== undefined && { value }) };
@@ -59,15 +61,4 @@ function begun(host: Surroundings, run: () => unknown): unknown {
 
 function isPromise(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
-}
-
-async function inTime(
-  run: () => unknown,
-  timeoutMs: number | undefined,
-  what: string,
-  abort: AbortController,
-): Promise<unknown> {
-  if (timeoutMs === undefined) return run();
-  const timedOut = () => new StepTimedOut(`${what} took longer than ${timeoutMs} ms.`);
-  return withTimeout(timeoutMs, run, timedOut, abort);
 }

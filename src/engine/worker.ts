@@ -216,19 +216,20 @@ export class Worker implements AsyncDisposable {
   ): Promise<number> {
     this.#slots.take(limited, most);
     const at = this.#clock.monotonic();
-    const claimed = await claimTasks(this.#database, {
-      tools: versionsOf(tools),
-      limit: most,
-      leaseMs: this.claimMs,
-      now: () => this.#clock.now(),
-      running: this.#running,
-      damaged: this.#damaged,
-    }).catch((error: unknown) => {
+    let claimed: readonly Claimed[];
+    try {
+      claimed = await claimTasks(this.#database, {
+        tools: versionsOf(tools),
+        limit: most,
+        leaseMs: this.claimMs,
+        now: () => this.#clock.now(),
+        running: this.#running,
+        damaged: this.#damaged,
+      });
+    } finally {
+      // Given and taken in one go, so that nobody fills a slot in between.
       this.#slots.give(limited, most);
-      throw error;
-    });
-    // Given and taken in one go, so that nobody fills a slot in between.
-    this.#slots.give(limited, most);
+    }
     for (const { task } of claimed)
       this.#slots.take(this.#own({ name: task.tool, version: task.toolVersion }));
     for (const one of claimed) void this.#start(one, at);

@@ -83,9 +83,10 @@ export async function runTool<Input extends Schema | undefined, Method extends R
     };
     const jumping = jumpAhead(store, id, clock, worker, outcome);
     const done = await Promise.race([outcome, trouble.promise, jumping]);
-    if (strays.found.length > 0)
+    const found = strays.found();
+    if (found.length > 0)
       throw new HandlerRefused(
-        `The handler of ${tool.name} starts something outside its steps that it may wait for: ${strays.found.join('; ')}. After a crash this could not be repeated: put it into a step.`,
+        `The handler of ${tool.name} starts something outside its steps that it may wait for: ${found.join('; ')}. After a crash this could not be repeated: put it into a step.`,
       );
     const task = (await store.get(id))!;
     return {

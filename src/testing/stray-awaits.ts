@@ -6,13 +6,7 @@ import { isInHandler } from '../engine/pass-context.ts';
 const harmless = new Set(['PROMISE', 'TickObject', 'Microtask', 'AsyncResource', 'RANDOMBYTESREQUEST']);
 const engine = new URL('../engine/', import.meta.url).pathname;
 
-export interface StrayAwaits {
-  /** What was found so far, each with the place in the handler. */
-  readonly found: readonly string[];
-  stop(): void;
-}
-
-export function watchForStrayAwaits(): StrayAwaits {
+export function watchForStrayAwaits() {
   const found = new Map<string, string>();
   const hook = createHook({
     init(_id, type) {
@@ -23,9 +17,8 @@ export function watchForStrayAwaits(): StrayAwaits {
     },
   }).enable();
   return {
-    get found() {
-      return [...found.values()];
-    },
+    /** What was found so far, each with the place in the handler. */
+    found: () => [...found.values()],
     stop: () => hook.disable(),
   };
 }
