@@ -23,11 +23,13 @@ export type Log = (entry: LogEntry) => void;
 
 /** The observer, and a log beside it. */
 export function logged(observer: Observer, log: Log): Observer {
+  const { metrics } = observer;
   const suspicions = new Calm<string>(60_000);
   const failures = new Calm<string>(10_000);
   const damages = new Calm<TaskId>(600_000);
   return {
-    ...observer,
+    opened: (database, tools) => observer.opened(database, tools),
+    origin: (origin, tool) => observer.origin(origin, tool),
     committed(change) {
       observer.committed(change);
       for (const entry of entriesOf(change)) log(entry);
@@ -62,6 +64,8 @@ export function logged(observer: Observer, log: Log): Observer {
       if (times !== undefined)
         log({ level: 'error', at, event: 'damaged', task, detail: { message, times } });
     },
+    polled: () => observer.polled(),
+    refused: (limit) => observer.refused(limit),
     suspicious(suspicion) {
       observer.suspicious(suspicion);
       const { at, owner, task, ...detail } = suspicion;
@@ -69,6 +73,7 @@ export function logged(observer: Observer, log: Log): Observer {
       if (suspicions.count(JSON.stringify([suspicion.pattern, owner]), at) !== undefined)
         log({ level: 'warn', at, event: 'suspicious', owner, ...(task !== undefined && { task }), detail });
     },
+    ...(metrics && { metrics }),
   };
 }
 
@@ -85,7 +90,8 @@ function warningEntry({ at, code, message, detail: { error, ...detail } }: Warni
 /** What a pass commits is told with the commit. That it may not commit any more is told here. */
 function loggedPass(pass: ObservedPass, task: Task, log: Log): ObservedPass {
   return {
-    ...pass,
+    handler: (run) => pass.handler(run),
+    attempt: (call, run) => pass.attempt(call, run),
     ended(how, at) {
       pass.ended(how, at);
       if (how !== 'superseded') return;
