@@ -18,10 +18,9 @@ import type { TasksOptions } from './engine/tasks-options.ts';
 import { HoldfastError } from './model/errors.ts';
 import { digestOf } from './model/id.ts';
 import type { JsonObject } from './model/json.ts';
-import type { WireFault } from './protocol/dialect.ts';
 import { drafts as allDrafts, type Draft } from './protocol/dialects/drafts/flags.ts';
 import { invalidParams } from './protocol/json-rpc.ts';
-import { answering, type Engine, Receiver, RequestCancelled } from './receiver/receiver.ts';
+import { answering, type Engine, Receiver } from './receiver/receiver.ts';
 import { sqliteHandles } from './stores/sqlite/handles.ts';
 import { openSqlite } from './stores/sqlite/open.ts';
 
@@ -66,7 +65,7 @@ export interface ConnectTasksOptions extends Omit<WithHandles, 'handles' | 'host
 }
 
 export class UnknownHandles extends HoldfastError {
-  constructor(location: string, what = 'handles') {
+  constructor(location: string, what: string) {
     super(`"${location}" is no place for ${what}. Use memory: or sqlite:PATH.`);
   }
 }
@@ -161,11 +160,7 @@ class Host {
     });
     return {
       capabilities: receiver.capabilities,
-      request: (request) =>
-        receiver.request(request)?.then(
-          (result) => ({ result }),
-          (error: unknown) => settled(error, receiver.fault(error)),
-        ),
+      request: (request) => receiver.request(request),
       heard: (method, params) => receiver.heard(method, params),
       close: async () => {
         receiver.close();
@@ -204,23 +199,21 @@ class Host {
   }
 }
 
-/** A request that the server cancelled is answered by nobody. */
-function settled(error: unknown, fault: WireFault): Promise<{ error: WireFault }> | { error: WireFault } {
-  return error instanceof RequestCancelled ? new Promise(() => {}) : { error: fault };
-}
-
 function storeAt(location: string): TasksOptions['store'] {
-  if (location === 'memory:') return () => openSqlite(location);
-  if (location.startsWith('sqlite:') && location.length > 'sqlite:'.length)
-    return () => openSqlite(location.slice('sqlite:'.length));
-  throw new UnknownHandles(location, 'tasks');
+  const path = pathIn(location, 'tasks');
+  return () => openSqlite(path);
 }
 
 export function openHandles(location: string): Handles {
-  if (location === 'memory:') return memoryHandles();
-  if (location.startsWith('sqlite:') && location.length > 'sqlite:'.length)
-    return sqliteHandles(location.slice('sqlite:'.length));
-  throw new UnknownHandles(location);
+  return location === 'memory:' ? memoryHandles() : sqliteHandles(pathIn(location, 'handles'));
+}
+
+/** The path in `sqlite:PATH`. Stores in memory have `memory:` as theirs. */
+function pathIn(location: string, what: string): string {
+  if (location === 'memory:') return location;
+  const path = location.startsWith('sqlite:') ? location.slice('sqlite:'.length) : '';
+  if (path === '') throw new UnknownHandles(location, what);
+  return path;
 }
 
 /** Where programs of this user keep their data. */

@@ -48,8 +48,6 @@ export interface ConnectTasksOptions {
 
 /** What there is to know for whoever makes tasks of a server's questions. */
 export interface Hosted {
-  /** The name under which the server is known here. */
-  server(): string;
   opening(): { readonly protocolVersion?: unknown; readonly capabilities?: unknown };
   notify(message: { method: string; params: JsonObject }): Promise<void>;
 }

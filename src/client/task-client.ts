@@ -58,7 +58,6 @@ export class TaskClient implements AsyncDisposable {
     this.#ledger = new Ledger(options.handles, options.onEvent);
     const { answer, answers = answer ? ['form', 'url'] : [], drafts = [] } = options;
     this.#hosting = options.hosts?.({
-      server: () => this.#server ?? 'unknown',
       opening: () => ({
         protocolVersion: client.getNegotiatedProtocolVersion(),
         capabilities: client.getServerCapabilities(),

@@ -64,7 +64,9 @@ const windowMs = toMs('1s');
 const mostUnconfirmed = 10_000;
 
 /** The server cancelled its request, and waits for no answer. */
-export class RequestCancelled extends HoldfastError {}
+class RequestCancelled extends HoldfastError {}
+
+type Settled = { readonly result: JsonObject } | { readonly error: WireFault };
 
 export class Receiver {
   readonly #parts: ReceiverParts;
@@ -100,14 +102,16 @@ export class Receiver {
   }
 
   /** The answer to a request of the server; undefined if it has nothing to do with tasks. */
-  request(request: IncomingRequest): Promise<JsonObject> | undefined {
+  request(request: IncomingRequest): Promise<Settled> | undefined {
     // Later revisions know no tasks of clients.
     if (String(this.#parts.server().protocolVersion) > revision) return undefined;
     const answer = this.#wayOf(request);
     if (!answer) return undefined;
     const cancelled = new AbortController();
     this.#pending.set(request.id, cancelled);
-    return answer(cancelled.signal).finally(() => this.#pending.delete(request.id));
+    return answer(cancelled.signal)
+      .finally(() => this.#pending.delete(request.id))
+      .then((result) => ({ result }), settled);
   }
 
   #wayOf(request: IncomingRequest): ((signal: AbortSignal) => Promise<JsonObject>) | undefined {
@@ -129,11 +133,6 @@ export class Receiver {
     const name = nameIn(_meta);
     if (name === undefined || !this.#parts.drafts.has('sep-1686')) return;
     void this.#cancelNamed(name, requestId).catch(() => {});
-  }
-
-  /** A refusal as the server is told of it. */
-  fault(error: unknown): WireFault {
-    return originalTasks.fault(error);
   }
 
   close(): void {
@@ -296,6 +295,11 @@ export class Receiver {
   async #requests(): Promise<Requests> {
     return (await this.#parts.engine).tasks.requests();
   }
+}
+
+/** A refusal as the server is told of it. A request that it cancelled is answered by nobody. */
+function settled(error: unknown): Settled | Promise<never> {
+  return error instanceof RequestCancelled ? new Promise(() => {}) : { error: originalTasks.fault(error) };
 }
 
 function payloadIn(tree: TaskTree | undefined, { dialect }: Caller): JsonObject {
