@@ -17,6 +17,8 @@ const latestMs = 60_000;
 /** Between two tries to open the stream that belongs to no request. */
 const backoff = { minMs: 1_000, maxMs: 30_000 };
 
+type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+
 /** A session that was opened earlier, perhaps by another process. */
 export interface KnownSession {
   readonly sessionId: string;
@@ -27,7 +29,7 @@ export function httpTransport(
   url: URL,
   { headers, largestAnswer = defaultLargest }: HttpOptions = {},
   session?: KnownSession,
-  fetchWithin: (largest: number) => typeof fetch = () => fetch,
+  fetchWithin: (largest: number) => Fetch = () => fetch,
 ) {
   return new StreamableHTTPClientTransport(url, {
     ...session,
@@ -42,16 +44,11 @@ export function httpTransport(
 }
 
 /** A `fetch` for hosts that make their own transports. */
-export function mindfulFetch(
-  largest = defaultLargest,
-): (url: string | URL, init?: RequestInit) => Promise<Response> {
+export function mindfulFetch(largest = defaultLargest): Fetch {
   return mindful(fetch, largest);
 }
 
-function mindful(
-  send: typeof fetch,
-  largest: number,
-): (url: string | URL, init?: RequestInit) => Promise<Response> {
+function mindful(send: Fetch, largest: number): Fetch {
   return async (url, init) => {
     const response = isStandalone(init) ? await insist(() => send(url, init), init) : await send(url, init);
     const retryAfterMs = retryAfter(response.headers.get('retry-after'));
@@ -95,15 +92,21 @@ async function insist(open: () => Promise<Response>, { signal }: RequestInit = {
   }
 }
 
-/** Counts bytes; in a stream of events each event by itself. */
+/** Counts bytes; in a stream of events each event by itself, which ends with a blank line. */
 function bounded(largest: number, isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
-  const event = { size: 0, lastByte: 0 };
+  let size = 0;
+  let last = 0;
   return new TransformStream({
     transform(chunk, controller) {
-      if (isStream) measure(event, chunk);
-      else event.size += chunk.length;
-      if (event.size > largest)
-        controller.error(new MalformedAnswer(`an answer is larger than ${largest} bytes`));
+      if (!isStream) size += chunk.length;
+      else
+        for (const byte of chunk) {
+          const isOneLineEnd = last === carriageReturn && byte === lineFeed;
+          const isBlankLine = isLineEnd(last) && isLineEnd(byte) && !isOneLineEnd;
+          size = isBlankLine ? 0 : size + 1;
+          last = byte;
+        }
+      if (size > largest) controller.error(new MalformedAnswer(`an answer is larger than ${largest} bytes`));
       else controller.enqueue(chunk);
     },
   });
@@ -112,26 +115,8 @@ function bounded(largest: number, isStream: boolean): TransformStream<Uint8Array
 const lineFeed = 10;
 const carriageReturn = 13;
 
-/** An event ends with a blank line. */
-function measure(event: { size: number; lastByte: number }, chunk: Uint8Array): void {
-  for (let at = 0; at < chunk.length; ) {
-    const end = lineEndAfter(chunk, at);
-    if (end > at) event.lastByte = 0;
-    event.size += end - at;
-    const byte = chunk[end];
-    at = end + 1;
-    if (byte === undefined) continue;
-    const isSecondHalf = byte === lineFeed && event.lastByte === carriageReturn;
-    if (!isSecondHalf) event.size = event.lastByte === 0 ? event.size + 1 : 0;
-    event.lastByte = byte;
-  }
-}
-
-function lineEndAfter(chunk: Uint8Array, from: number): number {
-  const feed = chunk.indexOf(lineFeed, from);
-  const end = feed < 0 ? chunk.length : feed;
-  const carriage = chunk.subarray(from, end).indexOf(carriageReturn);
-  return carriage < 0 ? end : from + carriage;
+function isLineEnd(byte: number): boolean {
+  return byte === lineFeed || byte === carriageReturn;
 }
 
 function retryAfter(header: string | null): number | undefined {
