@@ -1,7 +1,7 @@
 /** The one callback for everything that a server may ask, whatever way the question came in. */
 import { digestOf } from '../model/id.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import type { Question as Asked } from '../requestor/asked.ts';
+import type { Question as AskedByTask } from '../requestor/asked.ts';
 
 export type Question = {
   /** The task that asks; undefined if it is none. */
@@ -23,14 +23,11 @@ export type Answer = JsonObject;
 
 export type AnswerQuestion = (question: Question, signal: AbortSignal) => Promise<Answer> | Answer;
 
+/** A request of a server that asks something, perhaps for a task. */
+export type Asked = Omit<AskedByTask, 'taskId'> & { readonly taskId?: string };
+
 /** A request of a server as a question; undefined if it is none that anybody knows. */
-export function asQuestion({
-  taskId,
-  key,
-  method,
-  params,
-  problem,
-}: Omit<Asked, 'taskId'> & { taskId?: string }): Question | undefined {
+export function asQuestion({ taskId, key, method, params, problem }: Asked): Question | undefined {
   const about = { taskId, key, ...(problem !== undefined && { problem }) };
   if (method === 'roots/list') return { ...about, kind: 'roots' };
   if (method === 'sampling/createMessage') return { ...about, kind: 'sampling', params };

@@ -17,20 +17,21 @@ import {
 } from '../requestor/errors.ts';
 import type { Pursuit } from '../requestor/pursuit.ts';
 import {
+  type Message,
   type RemoteProgress,
-  type RemoteRequest,
   type RemoteTask,
   readProgress,
   readQuestions,
   readTask,
 } from '../requestor/remote-task.ts';
 import { insist, type Pace } from '../requestor/waiting.ts';
-import type { Connection, DispatchOptions } from './connection.ts';
+import type { Connection } from './connection.ts';
+import type { DispatchOptions } from './dispatcher.ts';
 import type { HandleRecord } from './handles.ts';
 import type { Ledger } from './ledger.ts';
 import { headersFor, type ToolHints, toolHints } from './listing.ts';
 import type { CallOptions, ConnectTasksOptions } from './options.ts';
-import type { PushedQuestions } from './pushed-questions.ts';
+import { type PushedQuestions, taskIn } from './pushed-questions.ts';
 
 /** How often a call may come back with questions before there is a task. */
 const mostRounds = 20;
@@ -45,8 +46,6 @@ interface CallsOptions extends Pick<ConnectTasksOptions, 'callTimeout' | 'strict
 }
 
 type SendOptions = Omit<CallOptions, 'idempotencyKey'>;
-
-type Message = { readonly method: string; readonly params: JsonObject };
 
 export class Calls {
   readonly #connection: Connection;
@@ -63,7 +62,7 @@ export class Calls {
 
   /** Does the server promise to carry out a call only once, however often it is sent? */
   get canBeSentAgain(): boolean {
-    return this.#connection.hasExtension(idempotencyKey);
+    return this.#connection.declares('extensions', idempotencyKey);
   }
 
   mayHaveGotThrough(error: unknown): boolean {
@@ -120,7 +119,7 @@ export class Calls {
   /** Answers a question that comes before there is a task. */
   async #answer(
     record: HandleRecord,
-    question: RemoteRequest & { key: string },
+    question: Message & { key: string },
     { signal, answer: by }: SendOptions & { readonly signal: AbortSignal },
   ): Promise<JsonObject> {
     const { questions, ledger } = this.#options;
@@ -238,8 +237,7 @@ export class Calls {
 
   heard(method: string, params: JsonObject): void {
     if (method === createdNotification) {
-      const related = isJsonObject(params._meta) ? params._meta[relatedTaskKey] : undefined;
-      if (isJsonObject(related)) this.#created.get(String(related.taskId))?.();
+      this.#created.get(taskIn(params._meta) ?? '')?.();
     } else if (method === 'notifications/progress') {
       const progress = readProgress(params);
       if (progress) this.#progress.get(String(params.progressToken))?.(progress);
@@ -271,7 +269,7 @@ export type Reply =
   | { readonly kind: 'task'; readonly task: RemoteTask; readonly interim?: string }
   | {
       readonly kind: 'questions';
-      readonly questions: Readonly<Record<string, RemoteRequest>>;
+      readonly questions: Readonly<Record<string, Message>>;
       readonly requestState?: string;
     };
 

@@ -15,7 +15,7 @@ import {
   tasksExtension,
   tasksOf2025,
 } from '../requestor/remote-dialect.ts';
-import { Dispatcher, type DispatchOptions, type Hearing } from './dispatcher.ts';
+import { Dispatcher, type Hearing } from './dispatcher.ts';
 
 export type Opens = () => Transport | Promise<Transport>;
 
@@ -117,28 +117,20 @@ export class Connection implements RemotePeer {
   }
 
   /** Does the server declare that, as an object? */
-  #declares(...path: readonly string[]): boolean {
+  declares(...path: readonly string[]): boolean {
     let found: unknown = this.#agreed.capabilities;
     for (const key of path) found = isJsonObject(found) ? found[key] : undefined;
     return isJsonObject(found);
   }
 
-  hasExtension(name: string): boolean {
-    return this.#declares('extensions', name);
-  }
-
   /** Do both sides flag it? */
   agreesOn(draft: Draft): boolean {
-    return this.#options.drafts.has(draft) && this.#declares('experimental', draft);
+    return this.#options.drafts.has(draft) && this.declares('experimental', draft);
   }
 
   /** May a call be made as a task, as 2025-11-25 has it? */
   get takesTasks(): boolean {
-    return this.#declares('tasks', 'requests', 'tools', 'call');
-  }
-
-  get listsTasks(): boolean {
-    return this.#declares('tasks', 'list');
+    return this.declares('tasks', 'requests', 'tools', 'call');
   }
 
   /** In which words the server speaks of the tasks that are made now; undefined if it makes none. */
@@ -146,7 +138,7 @@ export class Connection implements RemotePeer {
     const { isOriginal, drafts } = this.#options;
     if (this.isModern) return tasksExtension;
     if (isOriginal) return originalTasks;
-    if (this.#declares('tasks')) return this.agreesOn('sep-2339') ? tasksContinued : tasksOf2025;
+    if (this.declares('tasks')) return this.agreesOn('sep-2339') ? tasksContinued : tasksOf2025;
     return drafts.has('sep-1686') ? originalTasks : undefined;
   }
 
@@ -200,5 +192,3 @@ function lostBy(cause: Error): ConnectionLost {
 function unlessLost(error: unknown): void {
   if (!(error instanceof ConnectionLost)) throw error;
 }
-
-export type { DispatchOptions };

@@ -15,7 +15,7 @@ import { waitAskedFor } from '../protocol/errors.ts';
 import { notAdmitted } from '../protocol/json-rpc.ts';
 import { ConnectionLost, MalformedAnswer, RemoteError, RequestTimedOut } from '../requestor/errors.ts';
 import type { RemotePeer } from '../requestor/pursuit.ts';
-import type { Message } from '../requestor/remote-dialect.ts';
+import type { Message } from '../requestor/remote-task.ts';
 
 export interface DispatchOptions {
   readonly signal: AbortSignal;
@@ -47,11 +47,9 @@ export interface Hearing {
 }
 
 /** A request of the server's that the SDK is not to see; undefined if it is. */
-export type Requested = (request: {
-  readonly id: string | number;
-  readonly method: string;
-  readonly params: JsonObject;
-}) => Promise<{ readonly result: JsonObject } | { readonly error: object }> | undefined;
+export type Requested = (
+  request: Message & { readonly id: string | number },
+) => Promise<{ readonly result: JsonObject } | { readonly error: object }> | undefined;
 
 export class Dispatcher implements RemotePeer {
   readonly #timeoutMs: number;

@@ -27,10 +27,7 @@ export interface TaskHandle {
 }
 
 /** What a handle does to the world. */
-export interface HandleActs {
-  cancel(): Promise<void>;
-  delete(): Promise<void>;
-  detach(): void;
+export interface HandleActs extends Pick<TaskHandle, 'cancel' | 'delete' | 'detach'> {
   /** To be durable when it returns: the host has its outcome. */
   deliver(ending: Ending): void;
 }
@@ -38,21 +35,17 @@ export interface HandleActs {
 export class Handle implements TaskHandle {
   readonly id: string;
   taskId: string | undefined;
+  isDone = false;
   readonly #acts: HandleActs;
   readonly #ended = Promise.withResolvers<Ending>();
   readonly #queues = new Set<UpdateQueue>();
   #pursuit: Pursuit | undefined;
-  #isDone = false;
 
   constructor(id: string, taskId: string | undefined, acts: HandleActs) {
     this.id = id;
     this.taskId = taskId;
     this.#acts = acts;
     this.#ended.promise.catch(() => {});
-  }
-
-  get isDone(): boolean {
-    return this.#isDone;
   }
 
   async result(): Promise<JsonObject> {
@@ -105,7 +98,7 @@ export class Handle implements TaskHandle {
   }
 
   end(ending: Ending): this {
-    this.#isDone = true;
+    this.isDone = true;
     this.#ended.resolve(ending);
     return this;
   }

@@ -13,7 +13,7 @@ const mostEmptyPages = 100;
 export async function* listedTasks(connection: Connection): AsyncGenerator<RemoteTask> {
   const { dialect } = connection;
   const list = dialect?.list;
-  if (!list || (dialect.name !== 'sep-1686' && !connection.listsTasks))
+  if (!list || (dialect.name !== 'sep-1686' && !connection.declares('tasks', 'list')))
     throw new RemoteError({
       code: methodNotFound,
       message:

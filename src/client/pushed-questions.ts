@@ -5,8 +5,8 @@ import { relatedTaskKey as related2025 } from '../protocol/dialects/2025-11-25/n
 import { relatedTaskKey as related1686 } from '../protocol/dialects/sep-1686/names.ts';
 import { type Answering, isKnown, refusalOf } from '../requestor/asked.ts';
 import { UnknownQuestion } from '../requestor/errors.ts';
-import { isOver, type RemoteRequest, type RemoteTask } from '../requestor/remote-task.ts';
-import { type AnswerQuestion, asQuestion, keyOf, type QuestionKind } from './asking.ts';
+import { isOver, type Message, type RemoteTask } from '../requestor/remote-task.ts';
+import { type AnswerQuestion, type Asked, asQuestion, keyOf, type QuestionKind } from './asking.ts';
 import type { Kept } from './ledger.ts';
 
 const methods: Readonly<Record<QuestionKind, string>> = {
@@ -25,11 +25,10 @@ interface Asking {
   readonly over: AbortController;
 }
 
-interface Pushed {
-  readonly requestId: string | number;
-  readonly method: string;
-  readonly params: JsonObject;
-  readonly taskId: string | undefined;
+/** What the SDK knows of a request besides its method and its params. */
+interface Context {
+  readonly id: string | number;
+  readonly _meta?: object | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -54,21 +53,13 @@ export class PushedQuestions {
     this.#answer = answer;
     this.#keptFor = keptFor;
     for (const method of new Set(kinds.map((kind) => methods[kind])))
-      client.setRequestHandler(method as 'elicitation/create', (request, { mcpReq }) => {
-        // The SDK takes metadata out of the params.
-        const params = (request.params ?? {}) as unknown as JsonObject;
-        const taskId = taskIn((mcpReq._meta ?? params._meta) as JsonObject | undefined);
-        const { id: requestId, signal } = mcpReq;
-        return this.#pushed({ requestId, method, params, taskId, signal }) as never;
+      client.setRequestHandler(method as 'elicitation/create', ({ params = {} }, { mcpReq }) => {
+        return this.#pushed({ method, params: params as unknown as JsonObject }, mcpReq) as never;
       });
   }
 
   /** Answers, or rejects: nobody can, or nobody wanted to. */
-  async answer(
-    question: RemoteRequest & { readonly taskId?: string; readonly key: string; readonly problem?: string },
-    signal: AbortSignal,
-    by = this.#answer,
-  ): Promise<JsonObject> {
+  async answer(question: Asked, signal: AbortSignal, by = this.#answer): Promise<JsonObject> {
     const asked = asQuestion(question);
     if (!asked) throw new UnknownQuestion(question.taskId, question.method);
     if (!by) throw new Error(`Nobody here can answer ${question.method}.`);
@@ -95,8 +86,8 @@ export class PushedQuestions {
   }
 
   /** A request of the server came in. The SDK refuses what nobody handles, and its task may wait all the same. */
-  came({ id, method, params }: RemoteRequest & { readonly id: string | number }): undefined {
-    const taskId = taskIn(isJsonObject(params._meta) ? params._meta : undefined);
+  came({ id, method, params }: Message & { readonly id: string | number }): undefined {
+    const taskId = taskIn(params._meta);
     if (taskId === undefined || isKnown(method) || this.#afterwards.size + this.#unknown.size >= mostUnknown)
       return;
     if (!this.#isHandled(method))
@@ -130,28 +121,25 @@ export class PushedQuestions {
     for (const { over } of this.#asking.values()) over.abort();
   }
 
-  async #pushed(pushed: Pushed): Promise<JsonObject> {
-    const { requestId, method, params, taskId, signal } = pushed;
+  async #pushed({ method, params }: Message, { id, _meta, signal }: Context): Promise<JsonObject> {
+    // The SDK takes metadata out of the params.
+    const taskId = taskIn(_meta ?? params._meta);
     const key = await keyOf(method, params);
     // Only a task asks the same question again. Of plain calls two may ask the same, and each gets its own answer.
-    const at = place(taskId ?? `request ${requestId}`, key);
+    const at = place(taskId ?? `request ${id}`, key);
     const kept = taskId === undefined ? undefined : await this.#keptFor(taskId);
     // If the peer asks the same again when it has the answer, that is another question.
-    if (kept) this.#afterwards.set(requestId, () => kept.forget((other) => other === at));
-    const answer = kept?.answer(at) ?? (await this.#askOnce(at, key, pushed, kept).catch(() => undefined));
-    if (signal.aborted) this.#afterwards.delete(requestId);
+    if (kept) this.#afterwards.set(id, () => kept.forget((other) => other === at));
+    const question = { key, method, params, ...(taskId !== undefined && { taskId }) };
+    const answer =
+      kept?.answer(at) ?? (await this.#askOnce(at, question, kept, signal).catch(() => undefined));
+    if (signal.aborted) this.#afterwards.delete(id);
     const given = answer ?? refusalOf({ method });
     if (!given) throw new Error(`Nobody here answered ${method}.`);
     return given;
   }
 
-  #askOnce(
-    at: string,
-    key: string,
-    { method, params, taskId, signal }: Pushed,
-    kept: Kept | undefined,
-  ): Promise<JsonObject> {
-    const question = { key, method, params, ...(taskId !== undefined && { taskId }) };
+  #askOnce(at: string, question: Asked, kept: Kept | undefined, signal: AbortSignal): Promise<JsonObject> {
     const { answer, over } = this.#asking.get(at) ?? this.#ask(at, question, kept);
     // A lost connection takes no question back: it comes again on the next, and the answer is kept for it.
     const takeBack = () => {
@@ -161,7 +149,7 @@ export class PushedQuestions {
     return answer.finally(() => signal.removeEventListener('abort', takeBack));
   }
 
-  #ask(at: string, question: Parameters<PushedQuestions['answer']>[0], kept: Kept | undefined): Asking {
+  #ask(at: string, question: Asked, kept: Kept | undefined): Asking {
     const over = new AbortController();
     const answer = this.answer(question, over.signal)
       .then((given) => {
@@ -185,7 +173,8 @@ function isClosing(reason: unknown): boolean {
   return reason instanceof Error && 'code' in reason && reason.code === 'CONNECTION_CLOSED';
 }
 
-function taskIn(meta: JsonObject | undefined): string | undefined {
-  const related = meta?.[related2025] ?? meta?.[related1686];
+/** The task that a message belongs to, as its metadata has it. */
+export function taskIn(meta: unknown): string | undefined {
+  const related = isJsonObject(meta) ? (meta[related2025] ?? meta[related1686]) : undefined;
   return isJsonObject(related) && typeof related.taskId === 'string' ? related.taskId : undefined;
 }

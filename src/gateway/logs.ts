@@ -9,10 +9,10 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Transport } from '@modelcontextprotocol/client';
-import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { taskIn } from '../client/pushed-questions.ts';
+import type { JsonObject } from '../model/json.ts';
 import type { TaskId } from '../model/task.ts';
 import { within } from '../model/timeout.ts';
-import { relatedTaskKey } from '../protocol/dialects/2025-11-25/names.ts';
 import { idempotencyKey, logLevelKey } from '../protocol/dialects/2026-07-28/names.ts';
 import { RemoteError } from '../requestor/errors.ts';
 import {
@@ -174,9 +174,8 @@ export class UpstreamLogs {
   }
 
   #driveOf({ _meta }: JsonObject): Drive | undefined {
-    const related = isJsonObject(_meta) ? _meta[relatedTaskKey] : undefined;
-    if (!isJsonObject(related)) return undefined;
-    return this.#upstream.drives.find(({ taskId }) => taskId === related.taskId);
+    const related = taskIn(_meta);
+    return related === undefined ? undefined : this.#upstream.drives.find(({ taskId }) => taskId === related);
   }
 
   // --- Asking for a level ---------------------------------------------------------------------------------

@@ -2,10 +2,10 @@
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { MalformedAnswer, RemoteError, UnknownQuestion } from './errors.ts';
 import type { PursuitParts } from './pursuit.ts';
-import type { Message, Seen } from './remote-dialect.ts';
-import type { RemoteRequest } from './remote-task.ts';
+import type { Seen } from './remote-dialect.ts';
+import type { Message } from './remote-task.ts';
 
-export interface Question extends RemoteRequest {
+export interface Question extends Message {
   readonly taskId: string;
   readonly key: string;
   /** What was wrong with the last answer, if the peer refused one. */
@@ -30,7 +30,7 @@ export interface Answering {
 /** How often a question is put again because the peer refused the answer. */
 const attempts = 3;
 
-type Open = readonly [key: string, request: RemoteRequest];
+type Open = readonly [key: string, request: Message];
 type Answered = readonly [key: string, answer: JsonObject];
 
 /** What was open at the same time, and is answered together: not every peer takes answers one by one. */
@@ -159,7 +159,7 @@ export class Questions {
   async #answerTo(
     { taskId, problems }: Asked,
     key: string,
-    request: RemoteRequest,
+    request: Message,
     signal: AbortSignal,
   ): Promise<JsonObject | undefined> {
     const { answering, onUpdate } = this.#parts;
@@ -190,6 +190,6 @@ export function isKnown(method: string): boolean {
 }
 
 /** Only forms and links can be refused; there is no word for it in the answer to a request for a model. */
-export function refusalOf({ method }: Pick<RemoteRequest, 'method'>): JsonObject | undefined {
+export function refusalOf({ method }: Pick<Message, 'method'>): JsonObject | undefined {
   return method === 'elicitation/create' ? { action: 'cancel' } : undefined;
 }

@@ -10,11 +10,11 @@ import { invalidParams } from '../protocol/json-rpc.ts';
 import { type Answering, Questions } from './asked.ts';
 import { checkedSize, type Ending, endingIn, endingOfUnknown, endingWithout, sizeOf } from './ending.ts';
 import { Detached, MalformedAnswer, RemoteError } from './errors.ts';
-import type { Message, RemoteDialect } from './remote-dialect.ts';
+import type { RemoteDialect } from './remote-dialect.ts';
 import {
   isOver,
+  type Message,
   type RemoteProgress,
-  type RemoteRequest,
   type RemoteTask,
   TreeGuard,
   type TreeLimits,
@@ -43,7 +43,7 @@ export type TaskUpdate =
       readonly type: 'question';
       readonly taskId: string;
       readonly key: string;
-      readonly request: RemoteRequest;
+      readonly request: Message;
     }
   | { readonly type: 'answered'; readonly taskId: string; readonly key: string }
   | { readonly type: 'child'; readonly taskId: string; readonly parentId: string }

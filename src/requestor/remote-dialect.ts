@@ -7,15 +7,10 @@ import { revision as revision2025 } from '../protocol/dialects/2025-11-25/names.
 import { revision as revision2026 } from '../protocol/dialects/2026-07-28/names.ts';
 import { relatedTaskKey, revision as revision1686 } from '../protocol/dialects/sep-1686/names.ts';
 import { MalformedAnswer } from './errors.ts';
-import { type RemoteRequest, type RemoteTask, readQuestions, readTask } from './remote-task.ts';
-
-export interface Message {
-  readonly method: string;
-  readonly params: JsonObject;
-}
+import { type Message, type RemoteTask, readQuestions, readTask } from './remote-task.ts';
 
 /** What a look at a task shows: the task, or only what it asks (SEP-2339). */
-export type Seen = RemoteTask | { readonly questions: Readonly<Record<string, RemoteRequest>> };
+export type Seen = RemoteTask | { readonly questions: Readonly<Record<string, Message>> };
 
 export interface RemoteDialect {
   readonly name: string;

@@ -8,15 +8,8 @@ import { MalformedAnswer } from './errors.ts';
 /** Nobody answers more than that at once. */
 const mostQuestions = 1_000;
 
-const statuses = [
-  'submitted',
-  'working',
-  'input_required',
-  'completed',
-  'failed',
-  'cancelled',
-  'unknown',
-] as const;
+const lastStatuses = ['completed', 'failed', 'cancelled', 'unknown'] as const;
+const statuses = ['submitted', 'working', 'input_required', ...lastStatuses] as const;
 
 export type RemoteStatus = (typeof statuses)[number];
 
@@ -33,7 +26,7 @@ export interface RemoteTask {
   readonly childIds: readonly string[];
   readonly progress?: RemoteProgress;
   /** The questions that are open, by key, where the dialect shows them. */
-  readonly questions: Readonly<Record<string, RemoteRequest>>;
+  readonly questions: Readonly<Record<string, Message>>;
   /** How it ended, where the dialect shows that. */
   readonly result?: JsonObject;
   readonly error?: WireFault;
@@ -45,14 +38,14 @@ export interface RemoteProgress {
   readonly message?: string;
 }
 
-/** A request that a peer makes of its caller. */
-export interface RemoteRequest {
+/** A request without its id: ours to a peer, or one that a peer makes of its caller. */
+export interface Message {
   readonly method: string;
   readonly params: JsonObject;
 }
 
 export function isOver({ status }: Pick<RemoteTask, 'status'>): boolean {
-  return status === 'completed' || status === 'failed' || status === 'cancelled' || status === 'unknown';
+  return lastStatuses.some((last) => last === status);
 }
 
 /** Reads what a peer says of a task, in whichever dialect. Fields that are not there are not missed; nonsense is. */
@@ -97,7 +90,7 @@ function readChildIds(taskId: string, wire: Json | undefined): readonly string[]
   return wire as string[];
 }
 
-export function readQuestions(wire: Json | undefined): Readonly<Record<string, RemoteRequest>> {
+export function readQuestions(wire: Json | undefined): Readonly<Record<string, Message>> {
   if (wire === undefined) return {};
   if (!isJsonObject(wire)) throw new MalformedAnswer('its inputRequests are not an object');
   const requests = Object.entries(wire);
@@ -106,7 +99,7 @@ export function readQuestions(wire: Json | undefined): Readonly<Record<string, R
   return Object.fromEntries(requests.map(([key, request]) => [key, readRequest(key, request)]));
 }
 
-function readRequest(key: string, wire: Json): RemoteRequest {
+function readRequest(key: string, wire: Json): Message {
   if (!isJsonObject(wire) || typeof wire.method !== 'string')
     throw new MalformedAnswer(`its question "${key}" is no request`);
   return { method: wire.method, params: isJsonObject(wire.params) ? wire.params : {} };

@@ -25,7 +25,8 @@ const backoff = { minMs: 250, maxMs: 256_000 };
  * never shorter or longer than the bounds, whatever a server says.
  */
 export class Pace {
-  readonly #floorMs: number;
+  /** Between two looks, whatever news there is. */
+  readonly shortestMs: number;
   readonly #ceilingMs: number;
   readonly #defaultMs: number;
   readonly #random: () => number;
@@ -34,15 +35,10 @@ export class Pace {
     { floorMs = 100, ceilingMs = 60_000, defaultMs = 1_000 }: PaceOptions = {},
     random: () => number = () => runtime.random(),
   ) {
-    this.#floorMs = floorMs;
+    this.shortestMs = Math.min(floorMs, maxTimeoutMs);
     this.#ceilingMs = Math.min(Math.max(ceilingMs, floorMs), maxTimeoutMs);
     this.#defaultMs = defaultMs;
     this.#random = random;
-  }
-
-  /** Between two looks, whatever news there is. */
-  get shortestMs(): number {
-    return Math.min(this.#floorMs, this.#ceilingMs);
   }
 
   next({
@@ -60,7 +56,7 @@ export class Pace {
   }): number {
     const failedMs = failures === 0 ? 0 : backoffMs(backoff, failures - 1);
     const asked = Math.max(hintMs ?? this.#defaultMs, failedMs, retryAfterMs, atLeastMs);
-    const wait = Math.min(Math.max(asked, this.#floorMs), this.#ceilingMs);
+    const wait = Math.min(Math.max(asked, this.shortestMs), this.#ceilingMs);
     return Math.min(wait * (1 + jitter * this.#random()), this.#ceilingMs);
   }
 }
@@ -191,7 +187,8 @@ export class Patience {
   readonly #unreachableForMs: number;
   /** Monotonic: neither a clock that is set nor the clock of the server counts. */
   readonly #knownSince = runtime.monotonic();
-  #ttlMs: number | null | undefined;
+  /** The last that the server reported; later answers need not repeat it. */
+  ttlMs: number | null | undefined;
   /** Since when every answer showed a task that is older than its ttl. */
   #overdueSince: number | undefined;
 
@@ -199,20 +196,12 @@ export class Patience {
   constructor(taskId: string, unreachableForMs: number, ttlMs: number | null | undefined) {
     this.#taskId = taskId;
     this.#unreachableForMs = unreachableForMs;
-    this.#ttlMs = ttlMs;
-  }
-
-  /** The last that the server reported; later answers need not repeat it. */
-  get ttlMs(): number | null | undefined {
-    return this.#ttlMs;
+    this.ttlMs = ttlMs;
   }
 
   /** The server reported an unfinished task. While a person is asked, the time is theirs. */
-  waited(
-    { status, ttlMs = this.#ttlMs }: Pick<RemoteTask, 'status' | 'ttlMs'>,
-    isAsked: () => boolean,
-  ): void {
-    this.#ttlMs = ttlMs;
+  waited({ status, ttlMs = this.ttlMs }: Pick<RemoteTask, 'status' | 'ttlMs'>, isAsked: () => boolean): void {
+    this.ttlMs = ttlMs;
     const now = runtime.monotonic();
     if (typeof ttlMs !== 'number' || now - this.#knownSince <= ttlMs || isAsked()) {
       this.#overdueSince = undefined;
@@ -230,10 +219,10 @@ export class Patience {
   /** The server has given no proper answer since then. */
   failed(since: number, why: string): void {
     const forMs = runtime.monotonic() - since;
-    if (typeof this.#ttlMs !== 'number' || forMs <= this.#ttlMs) return;
+    if (typeof this.ttlMs !== 'number' || forMs <= this.ttlMs) return;
     throw new TaskOverdue(
       this.#taskId,
-      `the server has given no proper answer for ${seconds(forMs)}, and its ttl is ${this.#ttlMs} ms. ${why}`,
+      `the server has given no proper answer for ${seconds(forMs)}, and its ttl is ${this.ttlMs} ms. ${why}`,
     );
   }
 }
