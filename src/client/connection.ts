@@ -183,9 +183,7 @@ export class Connection implements RemotePeer {
 
 /** Of a request that waited for the connection, and was not sent. */
 function lostBy(cause: Error): ConnectionLost {
-  const lost = new ConnectionLost(cause.message, { isUnsent: true });
-  lost.cause = cause;
-  return lost;
+  return Object.assign(new ConnectionLost(cause.message, { isUnsent: true }), { cause });
 }
 
 /** Of a request that was sent before: that no connection could be opened since does not make it unsent. */

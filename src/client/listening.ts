@@ -17,8 +17,6 @@ interface Subscription {
   readonly over: AbortController;
   /** Of which the server says that it will tell; empty until it has said so. */
   heard: ReadonlySet<string>;
-  /** Serves until this one is acknowledged, so that nothing falls between the two. */
-  before: Subscription | undefined;
 }
 
 export class Listening implements News {
@@ -26,7 +24,8 @@ export class Listening implements News {
   /** Whether the server offers it. */
   readonly #isOffered: () => boolean;
   readonly #nudges = new Map<string, Set<() => void>>();
-  #current: Subscription | undefined;
+  /** Each serves until a later one is acknowledged, so that nothing falls between the two. */
+  #subscriptions: readonly Subscription[] = [];
   #timer: Timer | undefined;
   #openedAt = Number.NEGATIVE_INFINITY;
   #failures = 0;
@@ -65,8 +64,7 @@ export class Listening implements News {
   }
 
   #isHeard(taskId: string): boolean {
-    const { heard, before } = this.#current ?? {};
-    return (heard?.has(taskId) || before?.heard.has(taskId)) ?? false;
+    return this.#subscriptions.some(({ heard }) => heard.has(taskId));
   }
 
   #nudge(taskIds: Iterable<string>): void {
@@ -74,22 +72,24 @@ export class Listening implements News {
   }
 
   #acknowledged({ _meta: meta, notifications }: JsonObject): void {
-    const current = this.#current;
-    if (!current || !isJsonObject(meta) || meta[subscriptionIdKey] !== current.id) return;
+    const latest = this.#subscriptions.at(-1);
+    if (!latest || !isJsonObject(meta) || meta[subscriptionIdKey] !== latest.id) return;
     const taskIds = isJsonObject(notifications) ? notifications.taskIds : undefined;
-    current.heard = new Set(Array.isArray(taskIds) ? (taskIds as string[]) : []);
-    current.before?.over.abort();
-    current.before = undefined;
+    latest.heard = new Set(Array.isArray(taskIds) ? (taskIds as string[]) : []);
+    this.#keepOnly([latest]);
     this.#failures = 0;
   }
 
   #stop(): void {
     runtime.clearTimeout(this.#timer);
     this.#timer = undefined;
-    const current = this.#current;
-    this.#current = undefined;
-    current?.before?.over.abort();
-    current?.over.abort();
+    this.#keepOnly([]);
+  }
+
+  #keepOnly(kept: readonly Subscription[]): void {
+    const others = this.#subscriptions.filter((one) => !kept.includes(one));
+    this.#subscriptions = kept;
+    for (const { over } of others) over.abort();
   }
 
   #renewSoon(leastMs = settleMs): void {
@@ -106,20 +106,15 @@ export class Listening implements News {
   #renew(): void {
     const taskIds = [...this.#nudges.keys()];
     if (taskIds.every((taskId) => this.#isHeard(taskId))) return;
-    const { current, before } = { current: this.#current, before: this.#current?.before };
     // One that was never acknowledged serves nobody.
-    if (before) current?.over.abort();
-    this.#open(taskIds, before ?? current);
-  }
-
-  #open(taskIds: readonly string[], before: Subscription | undefined): void {
+    this.#keepOnly(this.#subscriptions.filter(({ heard }) => heard.size > 0));
     const over = new AbortController();
     const id = this.#dispatcher.newRequestId();
-    const current: Subscription = { id, over, heard: new Set(), before };
-    this.#current = current;
+    const latest: Subscription = { id, over, heard: new Set() };
+    this.#subscriptions = [...this.#subscriptions, latest];
     this.#openedAt = runtime.monotonic();
     const message = { method: 'subscriptions/listen', params: { notifications: { taskIds } } };
-    const ended = () => this.#ended(current);
+    const ended = () => this.#ended(latest);
     this.#dispatcher
       .request(message, { id, signal: over.signal, isPatient: true, tellsAbort: true })
       .then(ended, ended);
@@ -127,9 +122,9 @@ export class Listening implements News {
 
   /** Until it is open again, looks come as often as without it, from now on. */
   #ended(ended: Subscription): void {
-    if (this.#current?.before === ended) this.#current.before = undefined;
-    if (this.#current !== ended) return;
-    this.#current = ended.before;
+    const isLatest = this.#subscriptions.at(-1) === ended;
+    this.#subscriptions = this.#subscriptions.filter((one) => one !== ended);
+    if (!isLatest) return;
     this.#renewSoon(backoffMs(backoff, this.#failures++));
     this.#nudge(ended.heard);
   }
