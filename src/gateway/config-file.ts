@@ -45,24 +45,19 @@ export type Fields<R extends Readonly<Record<string, Reader>>> = {
   readonly [K in keyof R]?: ReturnType<R[K]>;
 };
 
+/** A file, with the line of each value. */
+type Source = { readonly file: string; readonly lines: ReadonlyMap<string, number> };
+
 /** A value of the file, and where it stands. */
 export class Entry {
   readonly value: Json;
   readonly #path: Path;
-  readonly #source: { readonly file: string; readonly lines: ReadonlyMap<string, number> };
+  readonly #source: Source;
 
-  constructor(
-    value: Json,
-    path: Path,
-    source: { readonly file: string; readonly lines: ReadonlyMap<string, number> },
-  ) {
+  constructor(value: Json, path: Path, source: Source) {
     this.value = value;
     this.#path = path;
     this.#source = source;
-  }
-
-  get file(): string {
-    return this.#source.file;
   }
 
   refuse(reason: string): never {
@@ -87,13 +82,19 @@ export class Entry {
     return Object.keys(this.object()).map((name) => [name, this.key(name)!]);
   }
 
+  /** An object with the same keys, and what is made of their values. */
+  map<T>(read: (entry: Entry) => T, isMeant = (_entry: Entry) => true): Readonly<Record<string, T>> {
+    const meant = this.entries().filter(([, entry]) => isMeant(entry));
+    return Object.fromEntries(meant.map(([name, entry]) => [name, read(entry)]));
+  }
+
   /** Refuses keys that nobody knows, and says which was probably meant. */
   only(known: readonly string[]): this {
     for (const [name, entry] of this.entries()) {
       if (known.includes(name)) continue;
       const meant = nearest(name, known);
-      const hint = meant === undefined ? `there are: ${known.join(', ')}` : `is "${meant}" meant?`;
-      entry.refuse(`${this.#what()} has no key "${name}": ${hint}${meant === undefined ? '.' : ''}`);
+      const hint = meant === undefined ? `there are: ${known.join(', ')}.` : `is "${meant}" meant?`;
+      entry.refuse(`${this.#what()} has no key "${name}": ${hint}`);
     }
     return this;
   }

@@ -134,14 +134,10 @@ export function configIn(root: Entry): Config {
   const servers = root.key('mcpServers');
   const commands = root.key('commands');
   if (!servers && !commands) root.refuse('it has neither "mcpServers" nor "commands".');
-  const upstreams = (servers?.entries() ?? [])
-    .filter(([, entry]) => entry.key('disabled')?.value !== true)
-    .map(([name, entry]) => [checkedName(name, entry), upstreamIn(entry)] as const);
+  const isEnabled = (server: Entry) => server.key('disabled')?.value !== true;
   return {
-    upstreams: Object.fromEntries(upstreams),
-    commands: Object.fromEntries(
-      (commands?.entries() ?? []).map(([name, entry]) => [checkedName(name, entry), commandIn(entry)]),
-    ),
+    upstreams: servers?.map((server) => upstreamIn(named(server)), isEnabled) ?? {},
+    commands: commands?.map((command) => commandIn(named(command))) ?? {},
     limits: limitsIn(root.key('limits')),
     plainClients: plainClientsIn(root.key('plainClients')),
   };
@@ -184,12 +180,10 @@ const ownLimits: Partial<Limits> = {
 };
 
 function limitsIn(entry: Entry | undefined): Partial<Limits> {
-  const given = (entry?.only(Object.keys(defaultLimits)).entries() ?? []).map(([name, limit]) => [
-    name,
-    limit.count(),
-  ]);
-  return { ...ownLimits, ...Object.fromEntries(given) };
+  return { ...ownLimits, ...(entry && only(entry, limitFields)) };
 }
+
+const limitFields = Object.fromEntries(Object.keys(defaultLimits).map((name) => [name, count]));
 
 function plainClientsIn(entry: Entry | undefined): Config['plainClients'] {
   if (!entry) return 'hand-over';
@@ -213,10 +207,8 @@ function only<R extends Parameters<Entry['fields']>[0]>(entry: Entry, readers: R
 
 function upstreamIn(server: Entry): UpstreamConfig {
   server.only([...serverKeys, ...keysOfHosts]);
-  const tools = (server.key('tools')?.entries() ?? []).map(
-    ([tool, entry]) => [tool, policyIn(entry.only(policyKeys))] as const,
-  );
-  return { target: targetIn(server), policy: policyIn(server), tools: Object.fromEntries(tools) };
+  const tools = server.key('tools')?.map((tool) => policyIn(tool.only(policyKeys))) ?? {};
+  return { target: targetIn(server), policy: policyIn(server), tools };
 }
 
 function policyIn(entry: Entry): Policy {
@@ -270,13 +262,14 @@ function checkPlaceholders(entry: Entry, { properties }: JsonObject): void {
 
 // --- Texts ------------------------------------------------------------------------------------------------
 
-function checkedName(name: string, entry: Entry): string {
-  if (/^[A-Za-z0-9_.-]{1,64}$/.test(name)) return name;
-  return entry.refuse(`"${name}" is no name: use 1 to 64 letters, digits, "_", "-" and ".".`);
+/** Refuses a server or a command whose name is none. */
+function named(entry: Entry): Entry {
+  if (/^[A-Za-z0-9_.-]{1,64}$/.test(entry.topic)) return entry;
+  return entry.refuse(`"${entry.topic}" is no name: use 1 to 64 letters, digits, "_", "-" and ".".`);
 }
 
-function texts(entry: Entry): Record<string, string> {
-  return Object.fromEntries(entry.entries().map(([key, value]) => [key, expanded(value)]));
+function texts(entry: Entry): Readonly<Record<string, string>> {
+  return entry.map(expanded);
 }
 
 const variable = /\$\{(\w+)(?::-([^}]*))?\}/g;
