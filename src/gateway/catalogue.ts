@@ -106,7 +106,7 @@ function ownTool(command: DurableTool): Tool {
 function relayedTool(upstream: Upstream, base: DurableTool, listed: JsonObject): Tool {
   const name = String(listed.name);
   const tool = relayToolFor(base, upstream, name);
-  const isLimited = upstream.slots(name) !== undefined;
+  const isLimited = upstream.slots.has(name);
   // The engine counts the slots of limited tools, so nothing may start without it.
   const isCounted = isLimited || upstream.config.policy.concurrency !== undefined;
   return {

@@ -331,20 +331,12 @@ export class OutputLog {
   #headSize = 0;
   #tail = Buffer.alloc(0);
   #written = 0;
-  #lines = 0;
-  #lastLine = '';
+  lines = 0;
+  /** The last line that is not empty, as far as it was written. */
+  lastLine = '';
 
   constructor(limit: number) {
     this.#limit = limit;
-  }
-
-  get lines(): number {
-    return this.#lines;
-  }
-
-  /** The last line that is not empty, as far as it was written. */
-  get lastLine(): string {
-    return this.#lastLine;
   }
 
   write(chunk: Buffer): void {
@@ -357,9 +349,9 @@ export class OutputLog {
     const keep = Math.floor(this.#limit / 2);
     if (rest.length > 0) this.#tail = Buffer.from(Buffer.concat([this.#tail, rest]).subarray(-keep));
     if (keep === 0) this.#tail = Buffer.alloc(0);
-    for (const byte of chunk) if (byte === 10) this.#lines++;
+    for (const byte of chunk) if (byte === 10) this.lines++;
     const line = chunk.toString().trimEnd().split('\n').at(-1)?.trim();
-    if (line) this.#lastLine = line.slice(0, 200);
+    if (line) this.lastLine = line.slice(0, 200);
   }
 
   end(): { readonly output: string; readonly omittedBytes: number } {

@@ -7,7 +7,7 @@ import type { TaskHandle } from '../client/handle.ts';
 import type { KnownSession } from '../client/http.ts';
 import type { TaskContext } from '../engine/context.ts';
 import type { JsonObject } from '../model/json.ts';
-import type { Owner, TaskId } from '../model/task.ts';
+import type { Owner } from '../model/task.ts';
 import { within } from '../model/timeout.ts';
 import { type CallEnding, endingOfError, lost } from './endings.ts';
 import type { Upstream } from './upstream.ts';
@@ -37,44 +37,27 @@ export class Drive {
   readonly #answered = Promise.withResolvers<void>();
   /** How often each question has been answered here. */
   readonly #given = new Map<string, number>();
-  #handle: TaskHandle | undefined;
+  /** The task here, once there is one: it is told how far the call is. */
+  task: Reporting | undefined;
+  /** The call as our client holds it, once the upstream has answered. */
+  handle: TaskHandle | undefined;
+  isBegun = false;
   #wake: (() => void) | undefined;
-  #isBegun = false;
   #asking = 0;
-  #task: Reporting | undefined;
 
   constructor(owner: Owner, conversation = new Conversation()) {
     this.owner = owner;
     this.conversation = conversation;
   }
 
-  /** The task that is told how far the call is. */
-  reportTo(task: Reporting): void {
-    this.#task = task;
-  }
-
-  /** The task here, if there is one already. */
-  get ownTaskId(): TaskId | undefined {
-    return this.#task?.id;
-  }
-
-  /** The call as our client holds it, once the upstream has answered. */
-  get handle(): TaskHandle | undefined {
-    return this.#handle;
-  }
-
   /** The upstream's name for it, once there is one. */
   get taskId(): string | undefined {
-    return this.#handle?.taskId;
+    return this.handle?.taskId;
   }
 
   /** Does it wait for an answer? */
   get isAsking(): boolean {
     return this.#asking > 0;
-  }
-
-  get isBegun(): boolean {
-    return this.#isBegun;
   }
 
   /** Resolves when the upstream has said whether the call is a task. */
@@ -88,10 +71,10 @@ export class Drive {
     begin: (signal: AbortSignal) => Promise<TaskHandle>,
     isResumed = false,
   ): Promise<void> {
-    this.#isBegun = true;
+    this.isBegun = true;
     try {
       const handle = await begin(this.#over.signal);
-      this.#handle = handle;
+      this.handle = handle;
       if (handle.taskId !== undefined) {
         if (!isResumed) this.#tell(upstream.remoteOf(handle));
         void this.#report(handle).catch(() => {});
@@ -108,7 +91,7 @@ export class Drive {
 
   /** It cannot be found again: nobody will ever know. */
   lose(why: string): void {
-    this.#isBegun = true;
+    this.isBegun = true;
     this.#tell({ type: 'end', ending: lost(why) });
   }
 
@@ -150,26 +133,26 @@ export class Drive {
 
   /** The task has ended here; the upstream is told. */
   async cancel(): Promise<void> {
-    if (this.#handle?.taskId !== undefined) await this.#handle.cancel().catch(() => {});
+    if (this.taskId !== undefined) await this.handle?.cancel().catch(() => {});
     this.detach();
   }
 
   /** Nobody waits here any more. */
   detach(): void {
-    this.#handle?.detach();
+    this.handle?.detach();
     this.#over.abort();
   }
 
   async #report(handle: TaskHandle): Promise<void> {
     for await (const update of handle.updates()) {
       if (update.type === 'progress') this.progress(update);
-      if (update.type === 'status' && update.task.message !== undefined) this.#task?.say(update.task.message);
+      if (update.type === 'status' && update.task.message !== undefined) this.task?.say(update.task.message);
     }
   }
 
   progress({ progress, total, message }: { progress: number; total?: number; message?: string }): void {
-    this.#task?.progress(progress, total, message);
-    if (message !== undefined) this.#task?.say(message);
+    this.task?.progress(progress, total, message);
+    if (message !== undefined) this.task?.say(message);
   }
 
   #tell(event: DriveEvent): void {

@@ -168,9 +168,9 @@ export class UpstreamLogs {
     return owners.size > 1 ? [] : drives.flatMap((one) => this.#logsOf(one));
   }
 
-  #logsOf({ ownTaskId }: Drive): readonly CallLog[] {
-    if (ownTaskId === undefined || this.#open.size === 0) return [];
-    return [...this.#open].flatMap(([log, task]) => (task === ownTaskId ? [log] : []));
+  #logsOf({ task }: Drive): readonly CallLog[] {
+    if (!task || this.#open.size === 0) return [];
+    return [...this.#open].flatMap(([log, taskId]) => (taskId === task.id ? [log] : []));
   }
 
   #driveOf({ _meta }: JsonObject): Drive | undefined {

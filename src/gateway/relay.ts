@@ -116,7 +116,7 @@ class Relay {
   readonly #what: string;
   readonly #mayHaveBegun: (from: number) => boolean;
   #drive: Drive;
-  #leave: () => void = () => {};
+  #leave = () => {};
 
   constructor(upstream: Upstream, call: Call, task: TaskContext) {
     this.#upstream = upstream;
@@ -124,7 +124,7 @@ class Relay {
     this.#task = task;
     const begun = takeBegun(call);
     this.#drive = begun ?? new Drive(task.owner);
-    this.#drive.reportTo(task);
+    this.#drive.task = task;
     this.#conversation = this.#drive.conversation;
     // One that began before its task is known to whoever began it, and to nobody after that.
     this.#mayHaveBegun = (from) => (call.ticket === undefined ? task.pass > from : begun === undefined);
@@ -147,7 +147,7 @@ class Relay {
       attempt++;
       remote = undefined;
       this.#drive = new Drive(task.owner, this.#conversation);
-      this.#drive.reportTo(task);
+      this.#drive.task = task;
       event = await this.#step('call', attempt, (key) => this.#begin(0, key));
     }
     return resultOf(event.ending, this.#what);
@@ -158,7 +158,7 @@ class Relay {
     const { name, isLimited = false } = this.#call;
     if (!isLimited) return 1;
     return this.#task.step('place', async ({ signal }) => {
-      const slots = this.#upstream.slots(name);
+      const slots = this.#upstream.slots.get(name);
       if (slots) this.#leave = await slots.acquire(new Halt(signal));
       return this.#task.pass;
     });

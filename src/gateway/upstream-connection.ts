@@ -72,8 +72,9 @@ export class UpstreamConnection {
   #transport: Transport | undefined;
   /** Sessions of an earlier process, to which tasks belong that are still pursued. */
   readonly #earlier = new Map<string, Promise<TaskClient>>();
-  #instance = newId();
-  #listed: Listed;
+  listed: Listed;
+  /** Changes with every process that is spawned and every session that is opened. */
+  instance = newId();
   /** Of the last connection on which it was listed; undefined until there was one. */
   #agreement: Agreement | undefined;
   #attempt: Promise<void> | undefined;
@@ -86,7 +87,7 @@ export class UpstreamConnection {
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts;
-    this.#listed = parts.listed ?? nothing;
+    this.listed = parts.listed ?? nothing;
     this.#main = this.#client(() => {
       this.#closed.signal.throwIfAborted();
       return this.#open();
@@ -101,10 +102,6 @@ export class UpstreamConnection {
     });
   }
 
-  get listed(): Listed {
-    return this.#listed;
-  }
-
   /** The program of an upstream that is one. */
   get #program(): ProgramTransport | undefined {
     return this.#transport instanceof ProgramTransport ? this.#transport : undefined;
@@ -113,11 +110,6 @@ export class UpstreamConnection {
   /** Undefined as long as it has not answered. */
   get isModern(): boolean | undefined {
     return this.#agreement?.isModern;
-  }
-
-  /** Changes with every process that is spawned and every session that is opened. */
-  get instance(): string {
-    return this.#instance;
   }
 
   /** What has to be kept to come back to this session. */
@@ -192,13 +184,13 @@ export class UpstreamConnection {
     this.#endsWhenAsked = this.#program?.endsWhenAsked ?? false;
     // Lists are kept only if all of them are of one connection: another process may declare something else.
     if ((await this.#main.connect()) !== agreement) return this.#connectAndList();
-    const before = JSON.stringify(this.#listed);
-    this.#listed = {
+    const before = JSON.stringify(this.listed);
+    this.listed = {
       capabilities,
       ...(instructions !== undefined && { instructions }),
       ...(Object.fromEntries(found) as Lists),
     };
-    if (JSON.stringify(this.#listed) !== before) this.#parts.events.changed();
+    if (JSON.stringify(this.listed) !== before) this.#parts.events.changed();
     this.#parts.events.opened();
   }
 
@@ -272,7 +264,7 @@ export class UpstreamConnection {
 
   #open(): Transport {
     const { target } = this.#parts;
-    this.#instance = newId();
+    this.instance = newId();
     if ('url' in target)
       this.#transport = namingCalls(httpTransport(new URL(target.url), target, undefined, upstreamFetch));
     else this.#transport = new ProgramTransport(target, this.#endsWhenAsked);

@@ -42,7 +42,9 @@ async function posted(url: URL, { headers, body, signal }: RequestInit, largest:
   // As `fetch` says it.
   request.on('error', (cause) => reject(new TypeError('fetch failed', { cause })));
   request.on('response', (response) => {
-    if (response.headers['content-type']?.startsWith('text/event-stream')) return resolve(streamed(response));
+    const head = headOf(response);
+    if (response.headers['content-type']?.startsWith('text/event-stream'))
+      return resolve(new Response(Readable.toWeb(response) as ReadableStream<Uint8Array>, head));
     const chunks: Buffer[] = [];
     let size = 0;
     response.on('data', (chunk: Buffer) => {
@@ -55,33 +57,25 @@ async function posted(url: URL, { headers, body, signal }: RequestInit, largest:
     response.on('error', (cause) => reject(new TypeError('terminated', { cause })));
     response.on('end', () => {
       release();
-      resolve(whole(response, Buffer.concat(chunks).toString()));
+      resolve(whole(head, Buffer.concat(chunks).toString()));
     });
   });
   request.end(text);
   return promise;
 }
 
-function streamed(response: IncomingMessage): Response {
-  const { statusCode = 500, statusMessage = '' } = response;
-  const body = Readable.toWeb(response) as ReadableStream<Uint8Array>;
-  return new Response(body, { status: statusCode, statusText: statusMessage, headers: headersOf(response) });
-}
-
-function headersOf({ headers }: IncomingMessage): [string, string][] {
-  return Object.entries(headers).flatMap(([name, value]) =>
+function headOf({ statusCode = 500, statusMessage = '', headers }: IncomingMessage) {
+  const all = Object.entries(headers).flatMap(([name, value]) =>
     [value ?? []].flat().map((one): [string, string] => [name, one]),
   );
+  return { status: statusCode, statusText: statusMessage, headers: new Headers(all) };
 }
 
 /** As much of a `Response` as there is to an answer that has been read. */
-function whole(response: IncomingMessage, text: string): Response {
-  const { statusCode = 500, statusMessage = '' } = response;
+function whole(head: ReturnType<typeof headOf>, text: string): Response {
   const answer = {
-    ok: statusCode >= 200 && statusCode < 300,
-    status: statusCode,
-    statusText: statusMessage,
-    headers: new Headers(headersOf(response)),
+    ...head,
+    ok: head.status >= 200 && head.status < 300,
     body: null,
     text: async () => text,
     json: async () => JSON.parse(text),

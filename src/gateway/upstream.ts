@@ -1,5 +1,5 @@
 /** A server behind the gateway: what is said about its tools, and the calls that are under way on it. */
-import type { Answer, Question } from '../client/asking.ts';
+import type { Question } from '../client/asking.ts';
 import type { TaskHandle } from '../client/handle.ts';
 import { type HandleRecord, handlesInMemory } from '../client/handles.ts';
 import { type RetryPolicy, retryPolicy } from '../engine/retry.ts';
@@ -44,6 +44,8 @@ export class Upstream {
   readonly isKnown: boolean;
   readonly logs: UpstreamLogs;
   readonly connection: UpstreamConnection;
+  /** Limits the concurrent calls of the tools that have a limit of their own. */
+  readonly slots: ReadonlyMap<string, Semaphore>;
   /** There is no other. */
   readonly isAlone: boolean;
   /** Calls are remembered by their tasks; here only while they are under way. */
@@ -51,7 +53,6 @@ export class Upstream {
   /** By the key that the call was made with. */
   readonly #drives = new Map<string, Drive>();
   readonly #attribution = new Attribution();
-  readonly #slots = new Map<string, Semaphore>();
 
   constructor(
     name: string,
@@ -62,14 +63,16 @@ export class Upstream {
     this.config = config;
     this.isKnown = listed !== undefined;
     this.isAlone = isAlone;
-    for (const [tool, { concurrency }] of Object.entries(config.tools))
-      if (concurrency !== undefined) this.#slots.set(tool, new Semaphore(concurrency));
+    const limits = Object.entries(config.tools).flatMap(([tool, { concurrency }]) =>
+      concurrency === undefined ? [] : [[tool, new Semaphore(concurrency)] as const],
+    );
+    this.slots = new Map(limits);
     this.connection = new UpstreamConnection({
       name,
       target: config.target,
       version,
       handles: this.#handles,
-      answer: (question, signal) => this.#answer(question, signal),
+      answer: async (question, signal) => (await this.#askingDrive(question)).ask(question, signal),
       listed,
       events: {
         ...events,
@@ -92,16 +95,7 @@ export class Upstream {
     return isJsonObject(this.listed.capabilities[capability]);
   }
 
-  /** Its process is ours, and ends with us. */
-  get isSpawned(): boolean {
-    return 'command' in this.config.target;
-  }
-
   // --- What it says of its tools --------------------------------------------------------------------------
-
-  tool(name: string): JsonObject | undefined {
-    return this.listed.tools.find((tool) => tool.name === name);
-  }
 
   policy(tool: string): Policy {
     const { policy, tools } = this.config;
@@ -112,7 +106,7 @@ export class Upstream {
   isSafe(tool: string): boolean {
     const { idempotent } = this.policy(tool);
     if (idempotent !== undefined) return idempotent;
-    const annotations = this.tool(tool)?.annotations;
+    const annotations = this.listed.tools.find(({ name }) => name === tool)?.annotations;
     return (
       isJsonObject(annotations) && (annotations.readOnlyHint === true || annotations.idempotentHint === true)
     );
@@ -120,11 +114,6 @@ export class Upstream {
 
   retry(tool: string): RetryPolicy {
     return retryPolicy(this.isSafe(tool) ? this.policy(tool).retry : undefined);
-  }
-
-  /** Limits the concurrent calls of a tool, if the tool has a limit of its own. */
-  slots(tool: string): Semaphore | undefined {
-    return this.#slots.get(tool);
   }
 
   // --- Requests -------------------------------------------------------------------------------------------
@@ -155,7 +144,8 @@ export class Upstream {
 
   /** Goes back to a task that an earlier process, or an earlier pass, has met. False if that is not possible. */
   resume(drive: Drive, call: Call, remote: RemoteTaskEvent): boolean {
-    if (this.isSpawned && remote.instance !== this.connection.instance) return false;
+    // A process of ours ended with us.
+    if ('command' in this.config.target && remote.instance !== this.connection.instance) return false;
     const record = recordOf(this.name, call, remote);
     const begin = async () => {
       this.#drives.set(record.id, drive);
@@ -184,11 +174,6 @@ export class Upstream {
   // --- Questions ------------------------------------------------------------------------------------------
 
   /** What is asked by a request of its own says at most which task asks it. */
-  async #answer(question: Question, signal: AbortSignal): Promise<Answer> {
-    const drive = await this.#askingDrive(question);
-    return drive.ask(question, signal);
-  }
-
   async #askingDrive({ taskId }: Question): Promise<Drive> {
     if (taskId !== undefined) {
       const known = () => this.drives.find((drive) => drive.taskId === taskId);

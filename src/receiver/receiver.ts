@@ -179,7 +179,7 @@ export class Receiver {
     if (signal.aborted) return this.#abort(id);
     // Its id is on its way to the server.
     if (key !== undefined && this.#unconfirmed.size < mostUnconfirmed) this.#unconfirmed.set(key, id);
-    this.#follow(tree, caller);
+    this.#follow(requests, tree, caller);
     return caller.dialect.created(tree, requests.now);
   }
 
@@ -250,7 +250,7 @@ export class Receiver {
     }
     const { result, tree } = await answerTo(method, requests, caller, params);
     // Whoever comes back to a task, perhaps of an earlier process, hears of it from now on.
-    if (tree && tree.root.phase !== 'done') this.#follow(tree, caller);
+    if (tree && tree.root.phase !== 'done') this.#follow(requests, tree, caller);
     return result;
   }
 
@@ -262,13 +262,11 @@ export class Receiver {
   }
 
   /** Tells the server how a task stands whenever that changes. */
-  #follow(tree: TaskTree, caller: Caller): void {
+  #follow(requests: Requests, tree: TaskTree, caller: Caller): void {
     const { id } = topOf(tree);
-    if (this.#followed.has(id)) return;
-    this.#followed.set(id, () => {});
+    if (this.#isClosed || this.#followed.has(id)) return;
     let told = 'working';
     const look = async () => {
-      const requests = await this.#requests();
       const now = await view(requests, caller, id);
       const news = now && caller.dialect.news(now, requests.now);
       if (!now || now.root.phase === 'done') this.#unfollow(id);
@@ -276,15 +274,10 @@ export class Receiver {
       told = news.params.status as string;
       await this.#parts.notify(news);
     };
-    const lookAt = () => void look().catch(() => {});
-    const follow = async () => {
-      const requests = await this.#requests();
-      if (this.#isClosed) return;
-      this.#followed.set(id, requests.watch(id, lookAt));
-      lookAt();
-    };
     // A store that was closed has no more news.
-    void follow().catch(() => {});
+    const lookAt = () => void look().catch(() => {});
+    this.#followed.set(id, requests.watch(id, lookAt));
+    lookAt();
   }
 
   #unfollow(id: TaskId): void {

@@ -224,7 +224,7 @@ test('where an upstream does not say of which call it speaks, nobody hears what 
   const logs = new UpstreamLogs(upstreamWith(drives), new SessionLogs());
   const begin = async (owner: string) => {
     const drive = new Drive(owner);
-    drive.reportTo({ id: `task of ${owner}`, progress: () => {}, say: () => {} });
+    drive.task = { id: `task of ${owner}`, progress: () => {}, say: () => {} };
     logs
       .listen({ level: 'info', tell: ({ data }) => heard.push(`${owner}: ${data}`) })
       .isFor(Promise.resolve(`task of ${owner}`));
