@@ -79,22 +79,15 @@ export async function connectTasks(
   where: string | URL | Transport | (() => Transport | Promise<Transport>),
   options: ConnectTasksOptions = {},
 ): Promise<TaskClient> {
-  const {
-    handles = `sqlite:${join(dataFolder(), 'handles.db')}`,
-    headers,
-    largestAnswer,
-    hosts,
-    ...others
-  } = options;
+  const { handles = `sqlite:${join(dataFolder(), 'handles.db')}`, hosts, ...others } = options;
   const rest = { ...others, ...(others.answer && { answer: asDeclared(others.answer, others.answers) }) };
-  const http = { ...(headers && { headers }), ...(largestAnswer !== undefined && { largestAnswer }) };
   const isAddress = typeof where === 'string' || where instanceof URL;
-  const transport = isAddress ? () => httpTransport(new URL(where), http) : where;
-  const host =
-    hosts === undefined ? undefined : new Host(client, isAddress ? new URL(where) : undefined, hosts, rest);
+  const url = isAddress ? new URL(where) : undefined;
+  const transport = isAddress ? () => httpTransport(new URL(where), options) : where;
+  const host = hosts === undefined ? undefined : hostOf(client, url, hosts, rest);
   const tasks = new TaskClient(client, transport, {
     ...rest,
-    ...(host && { hosts: (about) => host.meet(about) }),
+    ...(host && { hosts: host.meet }),
     handles: typeof handles === 'string' ? openHandles(handles) : handles,
   });
   await tasks.connect();
@@ -122,81 +115,66 @@ function asDeclared(
 const questionsAtOnce = 1_000;
 
 /** The engine of a server, in a client: what is asked as a task is answered, whatever happens to this process. */
-class Host {
-  readonly #client: Client;
-  readonly #url: URL | undefined;
-  readonly #store: TasksOptions['store'];
-  readonly #options: ConnectTasksOptions;
-  readonly #methods: readonly string[];
-  readonly #engine = Promise.withResolvers<Engine>();
-  #tasks: Tasks | undefined;
-
-  constructor(
-    client: Client,
-    url: URL | undefined,
-    store: string | TasksOptions['store'],
-    options: ConnectTasksOptions,
-  ) {
-    this.#client = client;
-    this.#url = url;
-    this.#store = typeof store === 'string' ? storeAt(store) : store;
-    this.#options = options;
-    const { answer, answers = answer ? ['form', 'url'] : [] } = options;
-    this.#methods = [
-      ...(answers.some((kind) => kind === 'form' || kind === 'url') ? ['elicitation/create'] : []),
-      ...(answers.includes('sampling') ? ['sampling/createMessage'] : []),
-    ];
-  }
-
-  meet(about: Hosted): Hosting {
-    const { drafts = [] } = this.#options;
-    const receiver = new Receiver({
-      methods: this.#methods,
-      engine: this.#engine.promise,
-      drafts: new Set<Draft>(drafts === 'all' ? allDrafts : drafts),
-      owner: () => this.#server(),
-      server: () => about.opening(),
-      notify: (message) => about.notify(message),
-    });
-    return {
-      capabilities: receiver.capabilities,
-      request: (request) => receiver.request(request),
-      heard: (method, params) => receiver.heard(method, params),
-      close: async () => {
-        receiver.close();
-        await this.#tasks?.close();
-      },
-    };
-  }
-
-  /** Once the server is known: what it asked of an earlier process is asked again. */
-  async begin(): Promise<void> {
-    const version = (await digestOf(this.#server())).slice(0, 16);
-    const handlers = new Map(
-      this.#methods.map((method) => [method, answering(method, version, (...asked) => this.#ask(...asked))]),
-    );
-    const tasks = createTasks({ store: this.#store, tools: [...handlers.values()] });
-    this.#tasks = tasks;
-    await tasks.work({ concurrency: questionsAtOnce, grace: '100ms' });
-    this.#engine.resolve({ tasks, handlers });
-  }
+function hostOf(
+  client: Client,
+  url: URL | undefined,
+  where: string | TasksOptions['store'],
+  { server: named, answer, answers = answer ? ['form', 'url'] : [], drafts = [] }: ConnectTasksOptions,
+) {
+  const store = typeof where === 'string' ? storeAt(where) : where;
+  const methods = [
+    ...(answers.some((kind) => kind === 'form' || kind === 'url') ? ['elicitation/create'] : []),
+    ...(answers.includes('sampling') ? ['sampling/createMessage'] : []),
+  ];
+  const engine = Promise.withResolvers<Engine>();
+  let tasks: Tasks | undefined;
 
   /**
    * Whose tasks are whose. Anybody can give a server any name, so the address counts too, where there is one; a host
    * that knows its servers by names of its own says so.
    */
-  #server(): string {
-    if (this.#options.server !== undefined) return `host's ${this.#options.server}`;
-    const name = this.#client.getServerVersion()?.name ?? 'unknown';
-    return this.#url ? `server ${name} at ${this.#url.origin}${this.#url.pathname}` : `server ${name}`;
-  }
+  const server = () => {
+    if (named !== undefined) return `host's ${named}`;
+    const name = client.getServerVersion()?.name ?? 'unknown';
+    return url ? `server ${name} at ${url.origin}${url.pathname}` : `server ${name}`;
+  };
 
-  async #ask({ method, params }: { method: string; params: JsonObject }, signal: AbortSignal) {
-    const { answer } = this.#options;
+  const ask = async ({ method, params }: { method: string; params: JsonObject }, signal: AbortSignal) => {
     const question = asQuestion({ key: await keyOf(method, params), method, params });
     if (!question || !answer) throw new ProtocolError(invalidParams, `Nobody here can answer ${method}.`);
     return answer(question, signal);
-  }
+  };
+
+  return {
+    meet(about: Hosted): Hosting {
+      const receiver = new Receiver({
+        methods,
+        engine: engine.promise,
+        drafts: new Set<Draft>(drafts === 'all' ? allDrafts : drafts),
+        owner: server,
+        server: () => about.opening(),
+        notify: (message) => about.notify(message),
+      });
+      return {
+        capabilities: receiver.capabilities,
+        request: (request) => receiver.request(request),
+        heard: (method, params) => receiver.heard(method, params),
+        close: async () => {
+          receiver.close();
+          await tasks?.close();
+        },
+      };
+    },
+
+    /** Once the server is known: what it asked of an earlier process is asked again. */
+    async begin(): Promise<void> {
+      const version = (await digestOf(server())).slice(0, 16);
+      const handlers = new Map(methods.map((method) => [method, answering(method, version, ask)]));
+      tasks = createTasks({ store, tools: [...handlers.values()] });
+      await tasks.work({ concurrency: questionsAtOnce, grace: '100ms' });
+      engine.resolve({ tasks, handlers });
+    },
+  };
 }
 
 function storeAt(location: string): TasksOptions['store'] {
