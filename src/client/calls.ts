@@ -25,6 +25,7 @@ import {
   readTask,
 } from '../requestor/remote-task.ts';
 import { insist, type Pace } from '../requestor/waiting.ts';
+import type { Asked } from './asking.ts';
 import type { Connection } from './connection.ts';
 import type { DispatchOptions } from './dispatcher.ts';
 import type { HandleRecord } from './handles.ts';
@@ -45,7 +46,14 @@ interface CallsOptions extends Pick<ConnectTasksOptions, 'callTimeout' | 'strict
   readonly ledger: Ledger;
 }
 
-type SendOptions = Omit<CallOptions, 'idempotencyKey'>;
+interface SendOptions extends Omit<CallOptions, 'idempotencyKey'> {
+  readonly signal: AbortSignal;
+}
+
+interface SendingOptions extends DispatchOptions {
+  readonly isRepeatable: boolean;
+  readonly unreachableForMs?: number;
+}
 
 export class Calls {
   readonly #connection: Connection;
@@ -74,10 +82,7 @@ export class Calls {
   }
 
   /** Calls, and answers what is asked first. */
-  async send(
-    record: HandleRecord,
-    options: SendOptions & { readonly signal: AbortSignal },
-  ): Promise<Exclude<Reply, { kind: 'questions' }>> {
+  async send(record: HandleRecord, options: SendOptions): Promise<Exclude<Reply, { kind: 'questions' }>> {
     const { method, params } = record;
     const { signal, ttl, tellsAbort = false, unreachableFor, onProgress } = options;
     if (onProgress) this.onProgress(record, onProgress);
@@ -117,11 +122,8 @@ export class Calls {
   }
 
   /** Answers a question that comes before there is a task. */
-  async #answer(
-    record: HandleRecord,
-    question: Message & { key: string },
-    { signal, answer: by }: SendOptions & { readonly signal: AbortSignal },
-  ): Promise<JsonObject> {
+  async #answer(record: HandleRecord, question: Asked, options: SendOptions): Promise<JsonObject> {
+    const { signal, answer: by } = options;
     const { questions, ledger } = this.#options;
     const given = await questions.answer(question, signal, by).catch((error: unknown) => {
       const refusal = signal.aborted ? undefined : refusalOf(question);
@@ -134,14 +136,8 @@ export class Calls {
   }
 
   /** Sends again what certainly was not carried out, or does no harm if it is carried out twice. */
-  #insist(
-    message: Message,
-    {
-      isRepeatable,
-      unreachableForMs = this.#options.unreachableForMs,
-      ...options
-    }: DispatchOptions & { readonly isRepeatable: boolean; readonly unreachableForMs?: number },
-  ): Promise<JsonObject> {
+  #insist(message: Message, how: SendingOptions): Promise<JsonObject> {
+    const { isRepeatable, unreachableForMs = this.#options.unreachableForMs, ...options } = how;
     return insist(() => this.#connection.request(message, options), {
       pace: this.#options.pace,
       unreachableForMs,
@@ -165,11 +161,7 @@ export class Calls {
   }
 
   /** What a call says of the task that it wants. */
-  #wish(
-    method: string,
-    support: string | undefined,
-    ttl: Duration | undefined,
-  ): { readonly task?: JsonObject } {
+  #wish(method: string, support?: string, ttl?: Duration): { readonly task?: JsonObject } {
     const wish = ttl === undefined ? {} : { ttl: toMs(ttl) };
     if (this.#connection.isModern) return {};
     if (this.#connection.agreesOn('sep-2229')) return ttl === undefined ? {} : { task: wish };
@@ -190,7 +182,7 @@ export class Calls {
   // --- SEP-1686 -------------------------------------------------------------------------------------------
 
   /** A request that is answered as if there were no task, and has one all the same, perhaps. */
-  sendOriginal(record: HandleRecord, signal: AbortSignal, options: SendOptions) {
+  sendOriginal(record: HandleRecord, signal: AbortSignal, options: CallOptions) {
     const taskId = record.taskId!;
     const keepAlive = options.ttl === undefined ? {} : { keepAlive: toMs(options.ttl) };
     const id = this.#connection.dispatcher.newRequestId();

@@ -131,19 +131,13 @@ export class Dispatcher implements RemotePeer {
   }
 
   async request({ method, params }: Message, options: DispatchOptions): Promise<JsonObject> {
-    const {
-      signal,
-      isPatient = false,
-      timeoutMs = this.#timeoutMs,
-      headers,
-      id = this.newRequestId(),
-    } = options;
+    const { signal, headers, timeoutMs = this.#timeoutMs, id = this.newRequestId() } = options;
     const transport = this.#transport;
     if (!transport) throw new ConnectionLost('it is closed.', { isOver: true, isUnsent: true });
     const waiting = { ...Promise.withResolvers<JsonObject>(), transport };
     const ended = new AbortController();
     const timedOut = () => waiting.reject(new RequestTimedOut(method, timeoutMs));
-    const cancelTimer = isPatient ? undefined : after(timeoutMs, timedOut);
+    const cancelTimer = options.isPatient ? undefined : after(timeoutMs, timedOut);
     const onAbort = () => waiting.reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
     this.#pending.set(id, waiting);

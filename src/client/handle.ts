@@ -27,7 +27,7 @@ export interface TaskHandle {
 }
 
 /** What a handle does to the world. */
-export interface HandleActs extends Pick<TaskHandle, 'cancel' | 'delete' | 'detach'> {
+export interface HandleActs extends Pick<TaskHandle, 'cancel' | 'delete'> {
   /** To be durable when it returns: the host has its outcome. */
   deliver(ending: Ending): void;
 }
@@ -36,14 +36,17 @@ export class Handle implements TaskHandle {
   readonly id: string;
   taskId: string | undefined;
   isDone = false;
+  /** Aborted when nobody waits any more. */
+  readonly over: AbortController;
   readonly #acts: HandleActs;
   readonly #ended = Promise.withResolvers<Ending>();
   readonly #queues = new Set<UpdateQueue>();
   #pursuit: Pursuit | undefined;
 
-  constructor(id: string, taskId: string | undefined, acts: HandleActs) {
+  constructor(id: string, taskId: string | undefined, over: AbortController, acts: HandleActs) {
     this.id = id;
     this.taskId = taskId;
+    this.over = over;
     this.#acts = acts;
     this.#ended.promise.catch(() => {});
   }
@@ -83,7 +86,7 @@ export class Handle implements TaskHandle {
   }
 
   detach(): void {
-    this.#acts.detach();
+    this.over.abort();
   }
 
   // --- From within ----------------------------------------------------------------------------------------
@@ -174,7 +177,6 @@ class UpdateQueue implements AsyncIterableIterator<TaskUpdate> {
 
 export interface LiveCall {
   readonly handle: Handle;
-  readonly over: AbortController;
   /** Resolves when nothing of it is under way any more. */
   readonly left: Promise<unknown>;
 }

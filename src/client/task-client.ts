@@ -9,7 +9,7 @@ import { drafts as allDrafts } from '../protocol/dialects/drafts/flags.ts';
 import { checkedSize, type Ending, sizeOf } from '../requestor/ending.ts';
 import { Detached, MalformedAnswer, TaskLost } from '../requestor/errors.ts';
 import { Gone, mostAtOnce, Pursuit } from '../requestor/pursuit.ts';
-import { type RemoteDialect, remoteDialect } from '../requestor/remote-dialect.ts';
+import { originalTasks, remoteDialect } from '../requestor/remote-dialect.ts';
 import { type RemoteTask, readTask } from '../requestor/remote-task.ts';
 import { Pace } from '../requestor/waiting.ts';
 import { type AnswerQuestion, capabilitiesFor } from './asking.ts';
@@ -157,7 +157,7 @@ export class TaskClient implements AsyncDisposable {
   async resume(id: string, options: Pick<CallOptions, 'answer'> = {}): Promise<TaskHandle> {
     // A detached handle gives no result. Who resumes its call waits until it has ended, and then gets a new one.
     for (let live = this.#live.get(id); live; live = this.#live.get(id)) {
-      if (!live.over.signal.aborted) return live.handle;
+      if (!live.handle.over.signal.aborted) return live.handle;
       await live.left;
     }
     const record = this.#handles.get(id);
@@ -181,7 +181,7 @@ export class TaskClient implements AsyncDisposable {
   /** Stops waiting for everything; tasks go on, and handles stay. */
   async close(): Promise<void> {
     this.#closed.abort();
-    for (const { over } of this.#live.values()) over.abort();
+    for (const { handle } of this.#live.values()) handle.detach();
     this.#questions.close();
     this.#listening.close();
     await this.#hosting?.close();
@@ -195,11 +195,10 @@ export class TaskClient implements AsyncDisposable {
   // --- From a call to a handle ----------------------------------------------------------------------------
 
   async #begin(record: HandleRecord, options: CallOptions): Promise<TaskHandle> {
-    const { dialect } = this.#connection;
     const over = overWith(options.signal);
-    if (dialect?.name === 'sep-1686') return this.#beginOriginal(record, dialect, options, over);
+    if (this.#connection.dialect === originalTasks) return this.#beginOriginal(record, options, over);
     try {
-      return await this.#send(this.#handleOf(record, over), record, options, over);
+      return await this.#send(this.#handleOf(record, over), record, options);
     } catch (error) {
       // What the server refused has no task, and no handle either; what may have got through can be taken up again.
       if (!over.signal.aborted && !this.#calls.mayHaveGotThrough(error)) this.#handles.delete(record.id);
@@ -210,12 +209,8 @@ export class TaskClient implements AsyncDisposable {
   }
 
   /** Sends a call, and writes down what came of it. Its handle has ended then, or its task is pursued. */
-  async #send(
-    handle: Handle,
-    record: HandleRecord,
-    options: CallOptions,
-    over: AbortController,
-  ): Promise<TaskHandle> {
+  async #send(handle: Handle, record: HandleRecord, options: CallOptions): Promise<TaskHandle> {
+    const { over } = handle;
     const { dialect } = this.#connection;
     const reply = await this.#calls.send(record, { ...options, signal: over.signal });
     if (reply.kind === 'result') {
@@ -231,57 +226,43 @@ export class TaskClient implements AsyncDisposable {
     // Answers that were given on the way are in the registry already.
     this.#handles.save({ ...known, answers: this.#handles.get(record.id)?.answers ?? {} });
     this.#ledger.log(known, 'task');
-    return this.#pursue(handle, known, { first: task, interim, answer: options.answer }, over);
+    return this.#pursue(handle, known, { first: task, interim, answer: options.answer });
   }
 
   /** SEP-1686: the plain answer and the task that is said to be there race; the first that succeeds is the outcome. */
-  #beginOriginal(
-    record: HandleRecord,
-    dialect: RemoteDialect,
-    options: CallOptions,
-    over: AbortController,
-  ): TaskHandle {
-    const known = { ...record, dialect: dialect.name, taskId: record.id };
+  #beginOriginal(record: HandleRecord, options: CallOptions, over: AbortController): TaskHandle {
+    const known = { ...record, dialect: originalTasks.name, taskId: record.id };
     this.#handles.save(known);
-    const pending = this.#calls.sendOriginal(known, over.signal, options);
-    const beginning = { race: pending.race, answer: options.answer };
-    return this.#pursue(this.#handleOf(known, over, pending.cancel), known, beginning, over);
+    const { race, cancel } = this.#calls.sendOriginal(known, over.signal, options);
+    return this.#pursue(this.#handleOf(known, over, cancel), known, { race, answer: options.answer });
   }
 
   /** A call of which no outcome is known. Its handle is there at once, whatever has to be asked first. */
   #takeUp(record: HandleRecord, { answer }: Pick<CallOptions, 'answer'>): TaskHandle {
-    const over = new AbortController();
-    const handle = this.#handleOf(record, over);
-    if (record.taskId !== undefined) return this.#pursue(handle, record, { answer }, over);
+    const handle = this.#handleOf(record);
+    if (record.taskId !== undefined) return this.#pursue(handle, record, { answer });
     if (!this.#calls.canBeSentAgain) {
       const why =
         'the host ended before the server answered, and the server cannot be asked whether it was called.';
       return this.#end(handle, record, { kind: 'lost', why });
     }
-    const left = this.#send(handle, record, { ...(answer && { answer }) }, over).catch((error: unknown) => {
+    const left = this.#send(handle, record, { ...(answer && { answer }) }).catch((error: unknown) => {
       this.#live.delete(record.id);
-      this.#failed(handle, record, over.signal.aborted ? new Detached() : error);
+      this.#failed(handle, record, handle.over.signal.aborted ? new Detached() : error);
     });
-    this.#live.set(record.id, { handle, over, left });
+    this.#live.set(record.id, { handle, left });
     return handle;
   }
 
   // --- Pursuing -------------------------------------------------------------------------------------------
 
-  #pursue(
-    handle: Handle,
-    record: HandleRecord,
-    { first, interim, answer, race = (pursue) => pursue() }: Beginning,
-    over: AbortController,
-  ): TaskHandle {
+  #pursue(handle: Handle, record: HandleRecord, beginning: Beginning): TaskHandle {
+    const { first, interim, answer, race = (pursue) => pursue() } = beginning;
     const taskId = record.taskId!;
     const dialect = remoteDialect(record.dialect ?? '');
     if (!dialect) {
-      this.#failed(
-        handle,
-        record,
-        new TaskLost(taskId, `nobody here knows its dialect, "${record.dialect}".`),
-      );
+      const why = `nobody here knows its dialect, "${record.dialect}".`;
+      this.#failed(handle, record, new TaskLost(taskId, why));
       return handle;
     }
     const tasks = new Set([taskId]);
@@ -300,7 +281,7 @@ export class TaskClient implements AsyncDisposable {
         if (update.type === 'child') this.#ledger.belongs(update.taskId, record);
         if (update.type === 'child') tasks.add(update.taskId);
       },
-      signal: over.signal,
+      signal: handle.over.signal,
       unreachableForMs: this.#unreachableForMs,
       largestResult: this.#largestResult,
       first,
@@ -319,12 +300,12 @@ export class TaskClient implements AsyncDisposable {
       })
       .catch((error: unknown) => this.#failed(handle, record, error))
       .finally(() => {
-        over.abort();
+        handle.detach();
         this.#live.delete(record.id);
         this.#calls.forget(record);
         this.#ledger.release(tasks);
       });
-    this.#live.set(record.id, { handle, over, left });
+    this.#live.set(record.id, { handle, left });
     return handle;
   }
 
@@ -340,15 +321,18 @@ export class TaskClient implements AsyncDisposable {
     handle.fail(error);
   }
 
-  #handleOf(record: HandleRecord, over?: AbortController, cancel?: () => Promise<void>): Handle {
-    return new Handle(record.id, record.taskId, {
-      cancel: () => (cancel ? cancel() : this.#ask('cancel', record)),
+  #handleOf(
+    record: HandleRecord,
+    over = new AbortController(),
+    cancel = () => this.#ask('cancel', record),
+  ): Handle {
+    return new Handle(record.id, record.taskId, over, {
+      cancel,
       delete: async () => {
-        over?.abort();
+        over.abort();
         await this.#ask('delete', record);
         this.#handles.delete(record.id);
       },
-      detach: () => over?.abort(),
       deliver: () => this.#ledger.deliver(record.id),
     });
   }

@@ -119,11 +119,11 @@ export class Questions {
 
   async #ask(asked: Asked, open: readonly Open[], signal: AbortSignal): Promise<void> {
     const answers: Answered[] = [];
-    for (const [key, request] of open) {
-      const answer = await this.#answerTo(asked, key, request, signal);
+    for (const one of open) {
+      const answer = await this.#answerTo(asked, one, signal);
       // There is no word for "nobody can": what the task makes of its end is its own affair, but it must not wait.
       if (!answer) return this.#abandon(asked);
-      answers.push([key, answer]);
+      answers.push([one[0], answer]);
     }
     await this.#deliver(asked, answers);
   }
@@ -156,12 +156,8 @@ export class Questions {
     problems.set(key, { times, text });
   }
 
-  async #answerTo(
-    { taskId, problems }: Asked,
-    key: string,
-    request: Message,
-    signal: AbortSignal,
-  ): Promise<JsonObject | undefined> {
+  async #answerTo(asked: Asked, [key, request]: Open, signal: AbortSignal): Promise<JsonObject | undefined> {
+    const { taskId, problems } = asked;
     const { answering, onUpdate } = this.#parts;
     const before = answering.recall(taskId, key);
     if (before) return before;
