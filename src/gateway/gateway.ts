@@ -55,15 +55,8 @@ export class Gateway implements AsyncDisposable {
   readonly #connected = new Set<Server>();
   readonly #closing = new AbortController();
 
-  constructor({
-    config,
-    version,
-    startMs = 30_000,
-    lists,
-    environment,
-    onTrouble,
-    ...options
-  }: GatewayOptions) {
+  constructor(options: GatewayOptions) {
+    const { config, version, startMs = 30_000, lists, environment, onTrouble, ...engineOptions } = options;
     this.#programs = new Programs(environment);
     this.#version = version;
     this.#plainClients = config.plainClients;
@@ -98,7 +91,7 @@ export class Gateway implements AsyncDisposable {
     this.#catalogue = new Catalogue(relays, commands, reserved ? Object.values(reserved.names) : []);
     this.#upstreams = upstreams;
     this.tasks = createTasks({
-      ...options,
+      ...engineOptions,
       tools: [...relays.values(), ...commands],
       // Nobody is told of a task but by its id, and how long it is kept is for the config to say.
       anonymousRetention: '30d',

@@ -13,7 +13,12 @@ import { within } from '../model/timeout.ts';
 import type { Policy, UpstreamConfig } from './config.ts';
 import type { Drive, RemoteTaskEvent } from './drive.ts';
 import { type SessionLogs, UpstreamLogs } from './logs.ts';
-import { type ConnectionEvents, type Listed, UpstreamConnection } from './upstream-connection.ts';
+import {
+  type ConnectionEvents,
+  type ConnectionParts,
+  type Listed,
+  UpstreamConnection,
+} from './upstream-connection.ts';
 
 export interface Call {
   readonly name: string;
@@ -24,10 +29,8 @@ export interface Call {
   readonly ticket?: string;
 }
 
-export interface UpstreamParts {
-  readonly version: string;
+export interface UpstreamParts extends Pick<ConnectionParts, 'version' | 'listed'> {
   readonly events: Pick<ConnectionEvents, 'changed' | 'failed' | 'notified'>;
-  readonly listed: Listed | undefined;
   readonly sessionLogs: SessionLogs;
   readonly isAlone: boolean;
 }
@@ -54,33 +57,28 @@ export class Upstream {
   readonly #drives = new Map<string, Drive>();
   readonly #attribution = new Attribution();
 
-  constructor(
-    name: string,
-    config: UpstreamConfig,
-    { version, events, listed, sessionLogs, isAlone }: UpstreamParts,
-  ) {
+  constructor(name: string, config: UpstreamConfig, parts: UpstreamParts) {
     this.name = name;
     this.config = config;
-    this.isKnown = listed !== undefined;
-    this.isAlone = isAlone;
+    this.isKnown = parts.listed !== undefined;
+    this.isAlone = parts.isAlone;
     const limits = Object.entries(config.tools).flatMap(([tool, { concurrency }]) =>
       concurrency === undefined ? [] : [[tool, new Semaphore(concurrency)] as const],
     );
     this.slots = new Map(limits);
     this.connection = new UpstreamConnection({
+      ...parts,
       name,
       target: config.target,
-      version,
       handles: this.#handles,
       answer: async (question, signal) => (await this.#askingDrive(question)).ask(question, signal),
-      listed,
       events: {
-        ...events,
+        ...parts.events,
         logged: (params, key = '') => this.logs.logged(params, this.#drives.get(key)),
         opened: () => void this.logs.ask(),
       },
     });
-    this.logs = new UpstreamLogs(this, sessionLogs);
+    this.logs = new UpstreamLogs(this, parts.sessionLogs);
   }
 
   get drives(): readonly Drive[] {

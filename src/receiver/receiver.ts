@@ -205,11 +205,8 @@ export class Receiver {
   }
 
   /** SEP-1686: the server is told that its task is there, and gets the ordinary answer all the same. */
-  async #named(
-    { id, method, params }: IncomingRequest,
-    caller: Caller,
-    signal: AbortSignal,
-  ): Promise<JsonObject> {
+  async #named(request: IncomingRequest, caller: Caller, signal: AbortSignal): Promise<JsonObject> {
+    const { id, method, params } = request;
     const meta = isJsonObject(params._meta) ? params._meta : {};
     const { taskId, keepAlive } = wishOf(meta, params);
     const requests = await this.#requests();

@@ -23,18 +23,11 @@ export class ConnectionLost extends HoldfastError {
   /** It is certain that the message was not carried out. */
   readonly isUnsent: boolean;
 
-  constructor(
-    why: string,
-    {
-      retryAfterMs,
-      isOver = false,
-      isUnsent = false,
-    }: { retryAfterMs?: number; isOver?: boolean; isUnsent?: boolean } = {},
-  ) {
+  constructor(why: string, details: { retryAfterMs?: number; isOver?: boolean; isUnsent?: boolean } = {}) {
     super(`The connection to the server was lost: ${why}`);
-    this.retryAfterMs = retryAfterMs;
-    this.isOver = isOver;
-    this.isUnsent = isUnsent;
+    this.retryAfterMs = details.retryAfterMs;
+    this.isOver = details.isOver ?? false;
+    this.isUnsent = details.isUnsent ?? false;
   }
 }
 
