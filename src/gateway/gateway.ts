@@ -98,7 +98,12 @@ export class Gateway implements AsyncDisposable {
       limits: config.limits,
       toolNamed: (name, input) => this.#catalogue.called(name, input),
     });
-    this.settled = settledWithin(upstreams, startMs, this.#closing.signal);
+    const answered = upstreams.map(async ({ connection, isKnown }) => {
+      const started = connection.start();
+      // What is known of an earlier start need not be waited for.
+      if (!isKnown) await started;
+    });
+    this.settled = within(startMs, Promise.all(answered), this.#closing.signal).then(() => {});
   }
 
   /** Begins to carry tasks out, those of an earlier process among them. */
@@ -166,17 +171,17 @@ export class Gateway implements AsyncDisposable {
     this.notifier?.toolsChanged();
     this.notifier?.promptsChanged();
     this.notifier?.resourcesChanged();
-    for (const server of this.#connected) {
-      if (!server.transport) continue;
-      void server.sendToolListChanged().catch(() => {});
-      void server.sendPromptListChanged().catch(() => {});
-      void server.sendResourceListChanged().catch(() => {});
-    }
+    for (const list of ['tools', 'prompts', 'resources']) this.#tell(`notifications/${list}/list_changed`);
   }
 
   /** An upstream said something that is for clients. */
   #notified(method: string, params: JsonObject): void {
     if (method === 'notifications/resources/updated') this.notifier?.resourceUpdated(String(params.uri));
+    this.#tell(method, params);
+  }
+
+  /** Tells every server that stays connected. */
+  #tell(method: string, params?: JsonObject): void {
     for (const server of this.#connected)
       if (server.transport) void server.notification({ method, params } as never).catch(() => {});
   }
@@ -253,22 +258,7 @@ export class Gateway implements AsyncDisposable {
   }
 }
 
-async function settledWithin(
-  upstreams: readonly Upstream[],
-  ms: number,
-  closing: AbortSignal,
-): Promise<void> {
-  const begun = upstreams.map((upstream) => [upstream, upstream.connection.start()] as const);
-  // What is known of an earlier start need not be waited for.
-  const unknown = begun.flatMap(([{ isKnown }, started]) => (isKnown ? [] : [started]));
-  await within(ms, Promise.all(unknown), closing);
-}
-
-async function passedOn(
-  upstream: Upstream,
-  method: string,
-  { _meta, ...params }: JsonObject,
-): Promise<JsonObject> {
+async function passedOn(upstream: Upstream, method: string, { _meta, ...params }: JsonObject) {
   try {
     const { resultType: _, _meta: _other, ...result } = await upstream.request(method, params);
     return result;
