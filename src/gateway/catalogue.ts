@@ -76,14 +76,9 @@ export class Catalogue {
       ),
     );
     this.prompts = shown(this.#prompts);
-    this.resources = distinct(
-      upstreams.flatMap(({ listed }) => listed.resources),
-      'uri',
-    );
-    this.resourceTemplates = distinct(
-      upstreams.flatMap(({ listed }) => listed.resourceTemplates),
-      'uriTemplate',
-    );
+    const all = (key: 'resources' | 'resourceTemplates') => upstreams.flatMap(({ listed }) => listed[key]);
+    this.resources = distinct(all('resources'), 'uri');
+    this.resourceTemplates = distinct(all('resourceTemplates'), 'uriTemplate');
   }
 
   /** Those that may have a resource, the likeliest first: who lists it, who has a template for its like, all others. */

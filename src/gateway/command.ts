@@ -1,6 +1,6 @@
 /** Programs as durable tools. What a program writes is its progress; how it ended is its result. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fromJsonSchema } from '@modelcontextprotocol/server';
 import { inheritedEnvironment } from '../client/program.ts';
 import type { TaskContext } from '../engine/context.ts';
@@ -303,12 +303,7 @@ function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
 /** Where the system shows what processes were started with; elsewhere they are not found. */
 function groupsOf(taskId: string): Set<number> {
   const groups = new Set<number>();
-  let pids: string[] = [];
-  try {
-    pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
-  } catch {
-    return groups;
-  }
+  const pids = existsSync('/proc') ? readdirSync('/proc').filter((name) => /^\d+$/.test(name)) : [];
   for (const pid of pids)
     try {
       if (!readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(`${mark}=${taskId}`)) continue;
@@ -345,10 +340,8 @@ export class OutputLog {
     const first = chunk.subarray(0, Math.max(0, room));
     if (first.length > 0) this.#head.push(first);
     this.#headSize += first.length;
-    const rest = chunk.subarray(first.length);
-    const keep = Math.floor(this.#limit / 2);
-    if (rest.length > 0) this.#tail = Buffer.from(Buffer.concat([this.#tail, rest]).subarray(-keep));
-    if (keep === 0) this.#tail = Buffer.alloc(0);
+    const tail = Buffer.concat([this.#tail, chunk.subarray(first.length)]);
+    this.#tail = Buffer.from(tail.subarray(Math.max(0, tail.length - Math.floor(this.#limit / 2))));
     for (const byte of chunk) if (byte === 10) this.lines++;
     const line = chunk.toString().trimEnd().split('\n').at(-1)?.trim();
     if (line) this.lastLine = line.slice(0, 200);

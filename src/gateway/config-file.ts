@@ -61,7 +61,7 @@ export class Entry {
   }
 
   refuse(reason: string): never {
-    throw new InvalidConfig(this.#source.file, this.#source.lines.get(nameOf(this.#path)), reason);
+    throw new InvalidConfig(this.#source.file, this.#source.lines.get(JSON.stringify(this.#path)), reason);
   }
 
   /** The name of the server or command that it belongs to. */
@@ -153,10 +153,6 @@ export class Entry {
   }
 }
 
-function nameOf(path: Path): string {
-  return JSON.stringify(path);
-}
-
 /** The known word that differs least, if it differs little enough to be meant. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const [best] = known
@@ -195,10 +191,10 @@ function linesIn(text: string): ReadonlyMap<string, number> {
       else isKey = true;
     } else if (isKey) {
       path.splice(-1, 1, JSON.parse(token));
-      lines.set(nameOf(path), line);
+      lines.set(JSON.stringify(path), line);
       isKey = false;
     } else if (token !== ':') {
-      if (!lines.has(nameOf(path))) lines.set(nameOf(path), line);
+      if (!lines.has(JSON.stringify(path))) lines.set(JSON.stringify(path), line);
       if (token === '{') path.push('');
       if (token === '[') path.push(0);
       isKey = token === '{';

@@ -42,8 +42,9 @@ export class Drive {
   /** The call as our client holds it, once the upstream has answered. */
   handle: TaskHandle | undefined;
   isBegun = false;
+  /** Its questions that wait for an answer. */
+  asking = 0;
   #wake: (() => void) | undefined;
-  #asking = 0;
 
   constructor(owner: Owner, conversation = new Conversation()) {
     this.owner = owner;
@@ -53,11 +54,6 @@ export class Drive {
   /** The upstream's name for it, once there is one. */
   get taskId(): string | undefined {
     return this.handle?.taskId;
-  }
-
-  /** Does it wait for an answer? */
-  get isAsking(): boolean {
-    return this.#asking > 0;
   }
 
   /** Resolves when the upstream has said whether the call is a task. */
@@ -123,9 +119,9 @@ export class Drive {
     // What was asked before a restart is asked already.
     if (!this.conversation.has(key))
       this.#tell({ type: 'question', key, question: question as unknown as JsonObject });
-    this.#asking++;
+    this.asking++;
     const { promise } = this.conversation.open(key);
-    const answer = await unlessAborted(promise, signal).finally(() => this.#asking--);
+    const answer = await unlessAborted(promise, signal).finally(() => this.asking--);
     this.#given.set(name, times);
     if (!answer) throw new Error('Nobody answered.');
     return answer;

@@ -44,16 +44,11 @@ function mostOf(levels: readonly LogLevel[]): LogLevel | undefined {
 
 // --- Sessions -----------------------------------------------------------------------------------------------
 
-interface Wish {
-  readonly level: LogLevel | undefined;
-  readonly isSaid: boolean;
-}
-
 export class SessionLogs {
   /** The streams of sessions, with the levels that they have set. */
   readonly #sessions = new Map<LogStream, LogLevel | undefined>();
   /** What all of them together want to hear, and whether any of them has said so. */
-  wish: Wish = { level: undefined, isSaid: false };
+  wish: { readonly level?: LogLevel | undefined; readonly isSaid: boolean } = { isSaid: false };
   /** Is called when sessions want to hear more, or less. */
   onWish: () => void = () => {};
 

@@ -180,7 +180,7 @@ export class Upstream {
       if (asking) return asking;
     }
     return this.#attribution.onlyOne(() => {
-      const idle = this.drives.filter(({ isAsking }) => !isAsking);
+      const idle = this.drives.filter(({ asking }) => asking === 0);
       const plain = idle.filter((drive) => drive.taskId === undefined);
       return plain.length > 0 ? plain : idle;
     });

@@ -121,9 +121,8 @@ export class Receiver {
     const caller = this.#callerOf(request);
     if (caller.dialect.requestorNamesTasks) return (signal) => this.#named(request, caller, signal);
     const wish = caller.dialect.methods.length > 0 ? wishedTask(params) : undefined;
-    const isUnasked = caller.sender.takesTasksUnasked ?? false;
-    if (!wish && !isUnasked) return undefined;
-    return (signal) => this.#asTask(request, caller, wish ?? {}, isUnasked, signal);
+    if (!wish && !caller.sender.takesTasksUnasked) return undefined;
+    return (signal) => this.#asTask(request, caller, wish?.ttl, signal);
   }
 
   heard(method: string, params: JsonObject): void {
@@ -148,12 +147,12 @@ export class Receiver {
   async #asTask(
     request: IncomingRequest,
     caller: Caller,
-    wish: { readonly ttl?: unknown },
-    isUnasked: boolean,
+    ttlMs: unknown,
     signal: AbortSignal,
   ): Promise<JsonObject> {
     const requests = await this.#requests();
     const key = await keyOf(request);
+    const isUnasked = caller.sender.takesTasksUnasked ?? false;
     // The server may never have got the id of the task.
     const unconfirmed = key === undefined ? undefined : this.#unconfirmed.get(key);
     let tree = unconfirmed && (await view(requests, caller, unconfirmed));
@@ -164,7 +163,7 @@ export class Receiver {
         owner: caller.owner,
         origin: { dialect: caller.dialect.revision, method },
         unpublished: isUnasked,
-        ...(typeof wish.ttl === 'number' && { ttlMs: wish.ttl }),
+        ...(typeof ttlMs === 'number' && { ttlMs }),
       });
       tree = { root, descendants: [] };
       if (isUnasked) {
