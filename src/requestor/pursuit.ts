@@ -196,9 +196,7 @@ export class Pursuit {
     if (path.early && children.length === 0) return path.early;
     this.#questions.see(taskId, seen, () => bell.ring());
     const { status = 'input_required', ttlMs } = 'taskId' in seen ? seen : {};
-    patience.waited({ status, ...(ttlMs !== undefined && { ttlMs }) }, () =>
-      this.#questions.areOpen(this.#tasks),
-    );
+    patience.waited(status, ttlMs, () => this.#questions.areOpen(this.#tasks));
     return undefined;
   }
 

@@ -5,7 +5,6 @@ import { isUnavailable } from '../protocol/errors.ts';
 import { internalError } from '../protocol/json-rpc.ts';
 import type { Ending } from './ending.ts';
 import { ConnectionLost, RemoteError, RequestTimedOut, ServerUnreachable, TaskOverdue } from './errors.ts';
-import type { RemoteTask } from './remote-task.ts';
 
 export interface PaceOptions {
   /** Never look sooner than this. Default 100 ms. */
@@ -71,14 +70,11 @@ export class Halt {
 
   constructor(signal: AbortSignal) {
     this.signal = signal;
-    signal.addEventListener(
-      'abort',
-      () => {
-        for (const end of this.#held) end(signal.reason);
-        this.#held.clear();
-      },
-      { once: true },
-    );
+    const endAll = () => {
+      for (const end of this.#held) end(signal.reason);
+      this.#held.clear();
+    };
+    signal.addEventListener('abort', endAll, { once: true });
   }
 
   /** Calls back when everything is to end, at once if it is; what it returns takes that back. */
@@ -200,10 +196,10 @@ export class Patience {
   }
 
   /** The server reported an unfinished task. While a person is asked, the time is theirs. */
-  waited({ status, ttlMs = this.ttlMs }: Pick<RemoteTask, 'status' | 'ttlMs'>, isAsked: () => boolean): void {
-    this.ttlMs = ttlMs;
+  waited(status: string, ttlMs: number | null | undefined, isAsked: () => boolean): void {
+    if (ttlMs !== undefined) this.ttlMs = ttlMs;
     const now = runtime.monotonic();
-    if (typeof ttlMs !== 'number' || now - this.#knownSince <= ttlMs || isAsked()) {
+    if (typeof this.ttlMs !== 'number' || now - this.#knownSince <= this.ttlMs || isAsked()) {
       this.#overdueSince = undefined;
       return;
     }
@@ -212,7 +208,7 @@ export class Patience {
     if (forMs <= this.#unreachableForMs) return;
     throw new TaskOverdue(
       this.#taskId,
-      `the server still reports it as ${status}, ${seconds(forMs)} after its ttl of ${ttlMs} ms.`,
+      `the server still reports it as ${status}, ${seconds(forMs)} after its ttl of ${this.ttlMs} ms.`,
     );
   }
 
