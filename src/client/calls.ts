@@ -74,11 +74,7 @@ export class Calls {
   }
 
   mayHaveGotThrough(error: unknown): boolean {
-    return (
-      error instanceof ConnectionLost ||
-      error instanceof RequestTimedOut ||
-      error instanceof ServerUnreachable
-    );
+    return [ConnectionLost, RequestTimedOut, ServerUnreachable].some((kind) => error instanceof kind);
   }
 
   /** Calls, and answers what is asked first. */

@@ -3,7 +3,9 @@
  * write is durable when it returns, and synchronous, so that nothing can come between a decision and its record.
  * `testHandles()` in `holdfast/testing` examines every implementation.
  */
+import { newId } from '../model/id.ts';
 import type { JsonObject } from '../model/json.ts';
+import { runtime } from '../model/runtime.ts';
 import type { Ending } from '../requestor/ending.ts';
 
 export interface HandleRecord {
@@ -26,6 +28,12 @@ export interface HandleRecord {
   readonly ending?: Ending;
   /** The host has been given the outcome. */
   readonly isDelivered: boolean;
+}
+
+/** The record of a call that begins now. */
+export function newRecord(call: Pick<HandleRecord, 'server' | 'method' | 'params'>): HandleRecord {
+  const [id, idempotencyKey] = [newId(), newId()];
+  return { id, idempotencyKey, createdAt: runtime.now(), answers: {}, isDelivered: false, ...call };
 }
 
 export interface Handles {

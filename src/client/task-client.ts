@@ -1,7 +1,6 @@
 /** Calls whose handles survive their host: made, pursued, remembered, and taken up again. */
 import type { Client, Transport } from '@modelcontextprotocol/client';
 import { toMs } from '../model/duration.ts';
-import { newId } from '../model/id.ts';
 import type { JsonObject } from '../model/json.ts';
 import { runtime } from '../model/runtime.ts';
 import { Semaphore } from '../model/semaphore.ts';
@@ -22,7 +21,7 @@ import {
 } from './calls.ts';
 import { type Agreement, Connection, type Opens } from './connection.ts';
 import { Handle, type LiveCall, overWith, type TaskHandle } from './handle.ts';
-import type { HandleRecord, Handles } from './handles.ts';
+import { type HandleRecord, type Handles, newRecord } from './handles.ts';
 import { Ledger, toolOf } from './ledger.ts';
 import { Listening } from './listening.ts';
 import { listedTasks } from './listing.ts';
@@ -108,16 +107,12 @@ export class TaskClient implements AsyncDisposable {
 
   /** Any other request that may become a task. */
   async start(method: string, params: JsonObject, options: CallOptions = {}): Promise<TaskHandle> {
+    const { target } = this.#options;
+    const { idempotencyKey } = options;
     const record: HandleRecord = {
-      id: newId(),
-      server: this.#server!,
-      ...(this.#options.target && { target: this.#options.target }),
-      method,
-      params,
-      idempotencyKey: options.idempotencyKey ?? newId(),
-      createdAt: runtime.now(),
-      answers: {},
-      isDelivered: false,
+      ...newRecord({ server: this.#server!, method, params }),
+      ...(target && { target }),
+      ...(idempotencyKey !== undefined && { idempotencyKey }),
     };
     this.#handles.save(record);
     this.#ledger.log(record, 'called');

@@ -1,11 +1,10 @@
 /** A server behind the gateway: what is said about its tools, and the calls that are under way on it. */
 import type { Question } from '../client/asking.ts';
 import type { TaskHandle } from '../client/handle.ts';
-import { type HandleRecord, handlesInMemory } from '../client/handles.ts';
+import { type HandleRecord, handlesInMemory, newRecord } from '../client/handles.ts';
 import { type RetryPolicy, retryPolicy } from '../engine/retry.ts';
 import { anonymous } from '../hosting/caller.ts';
 import { HoldfastError } from '../model/errors.ts';
-import { newId } from '../model/id.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { runtime } from '../model/runtime.ts';
 import { Semaphore } from '../model/semaphore.ts';
@@ -188,18 +187,9 @@ export class Upstream {
 }
 
 function recordOf(server: string, { name, arguments: input }: Call, remote: RemoteTaskEvent): HandleRecord {
-  return {
-    id: newId(),
-    server,
-    method: 'tools/call',
-    params: { name, arguments: input },
-    idempotencyKey: '',
-    createdAt: runtime.now(),
-    dialect: remote.dialect,
-    taskId: remote.taskId,
-    answers: {},
-    isDelivered: false,
-  };
+  const { dialect, taskId } = remote;
+  const params = { name, arguments: input };
+  return { ...newRecord({ server, method: 'tools/call', params }), dialect, taskId };
 }
 
 // --- Whose call asks --------------------------------------------------------------------------------------
