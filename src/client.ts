@@ -1,3 +1,4 @@
+import { InvalidOptions } from './model/errors.ts';
 import './check-node.ts';
 
 import { homedir } from 'node:os';
@@ -15,7 +16,6 @@ import {
 import { ProtocolError } from './engine/recorded-error.ts';
 import { createTasks, type Tasks } from './engine/tasks.ts';
 import type { TasksOptions } from './engine/tasks-options.ts';
-import { HoldfastError } from './model/errors.ts';
 import { digestOf } from './model/id.ts';
 import type { JsonObject } from './model/json.ts';
 import type { WireFault } from './protocol/dialect.ts';
@@ -65,10 +65,11 @@ export interface ConnectTasksOptions extends Omit<WithHandles, 'handles' | 'host
   readonly handles?: Handles | string;
 }
 
-export class UnknownHandles extends HoldfastError {
-  constructor(location: string, what = 'handles') {
-    super(`"${location}" is no place for ${what}. Use memory: or sqlite:PATH.`);
-  }
+function unknownHandles(location: string, what = 'handles'): InvalidOptions {
+  return new InvalidOptions(
+    'UNKNOWN_LOCATION',
+    `"${location}" is no place for ${what}. Use memory: or sqlite:PATH.`,
+  );
 }
 
 /**
@@ -213,14 +214,14 @@ function storeAt(location: string): TasksOptions['store'] {
   if (location === 'memory:') return () => openSqlite(location);
   if (location.startsWith('sqlite:') && location.length > 'sqlite:'.length)
     return () => openSqlite(location.slice('sqlite:'.length));
-  throw new UnknownHandles(location, 'tasks');
+  throw unknownHandles(location, 'tasks');
 }
 
 export function openHandles(location: string): Handles {
   if (location === 'memory:') return memoryHandles();
   if (location.startsWith('sqlite:') && location.length > 'sqlite:'.length)
     return sqliteHandles(location.slice('sqlite:'.length));
-  throw new UnknownHandles(location);
+  throw unknownHandles(location);
 }
 
 /** Where programs of this user keep their data. */

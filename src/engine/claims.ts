@@ -1,5 +1,5 @@
 /** Claims tasks for a worker. */
-import { NotClaimable } from '../model/errors.ts';
+import { refusal } from '../model/errors.ts';
 import type { TaskId } from '../model/task.ts';
 import { DamagedTasks } from './damaged-tasks.ts';
 import type { Claimed, Database, ToolVersion } from './queue.ts';
@@ -63,7 +63,7 @@ function claimSome({ store, queue }: Database, request: ClaimRequest): Promise<C
   const except = new Set([...withSteps, ...(damaged?.leftAlone(now()) ?? [])]);
   return store.claim({ tools, limit, running: running.ids, except }, (task, freed) =>
     running.hasStep(task.id)
-      ? new NotClaimable(task.id, 'still running in this process')
+      ? refusal('NOT_CLAIMABLE', task.id, 'still running in this process')
       : claim(task, holder, now(), freed),
   );
 }

@@ -1,5 +1,5 @@
+import { InvalidOptions } from '../model/errors.ts';
 /** What callers may ask of a server: the numbers alone. `limiter.ts` holds callers to them. */
-import { HoldfastError } from '../model/errors.ts';
 
 export interface Limits {
   /** Calls that may become tasks, of one owner in a minute. */
@@ -64,18 +64,18 @@ export const limitMessages: Readonly<Record<keyof Limits, (most: number) => stri
   subscriptions: (most) => `No more than ${most} subscriptions on this server: poll, or try again later.`,
 };
 
-export class InvalidLimit extends HoldfastError {
-  constructor(name: string, value: unknown) {
-    super(`limits.${name} must be a whole number of at least 1, or Infinity, not ${String(value)}.`);
-  }
+function invalidLimit(name: string, value: unknown): InvalidOptions {
+  return new InvalidOptions(
+    'INVALID_LIMIT',
+    `limits.${name} must be a whole number of at least 1, or Infinity, not ${String(value)}.`,
+  );
 }
 
 export function limitsFrom(given: Partial<Limits> = {}): Limits {
   for (const [name, value] of Object.entries(given)) {
-    if (!Object.hasOwn(defaultLimits, name))
-      throw new InvalidLimit(name, 'something that there is no limit for');
+    if (!Object.hasOwn(defaultLimits, name)) throw invalidLimit(name, 'something that there is no limit for');
     if (value !== Number.POSITIVE_INFINITY && !(Number.isInteger(value) && value >= 1))
-      throw new InvalidLimit(name, value);
+      throw invalidLimit(name, value);
   }
   return { ...defaultLimits, ...given };
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { InvalidDuration, toMs } from './duration.ts';
+import { withCode } from '../../test/kit/with-code.ts';
+import { toMs } from './duration.ts';
 
 test.each([
   [1_500, 1_500],
@@ -28,6 +29,6 @@ test.each([
   undefined,
   '1e3s',
 ])('%j is refused with a sentence that shows what would do', (given) => {
-  expect(() => toMs(given as never)).toThrow(InvalidDuration);
+  expect(() => toMs(given as never)).toThrow(withCode('INVALID_DURATION'));
   expect(() => toMs(given as never)).toThrow(/'30s'/);
 });

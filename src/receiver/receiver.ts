@@ -64,7 +64,11 @@ const windowMs = toMs('1s');
 const mostUnconfirmed = 10_000;
 
 /** The server cancelled its request, and waits for no answer. */
-export class RequestCancelled extends HoldfastError {}
+export class RequestCancelled extends HoldfastError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('REQUEST_CANCELLED', message, options);
+  }
+}
 
 export class Receiver {
   readonly #parts: ReceiverParts;
@@ -335,7 +339,7 @@ export function answering(method: string, server: string, answer: AnswerRequest)
     failure: (error) => ({
       kind: 'failure',
       message: messageOf(error),
-      ...(error instanceof ProtocolError && { code: error.code }),
+      ...(error instanceof ProtocolError && { code: error.rpcCode }),
     }),
   };
 }

@@ -8,7 +8,7 @@ import type { Caller } from '../hosting/caller.ts';
 import { actorOf, noteRead, noteReadIn } from '../hosting/recording.ts';
 import { known, type TaskParams, topOf } from '../hosting/task-methods.ts';
 import { untilDone } from '../hosting/waiting.ts';
-import { BadAnswer, Refusal, Unavailable } from '../model/errors.ts';
+import { hasCode, Refusal, Unavailable } from '../model/errors.ts';
 import { newId } from '../model/id.ts';
 import type { InputResponse } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -314,7 +314,7 @@ class Follower {
     const { taskId, ownKey } = question;
     if (taken.aborted || channel.closed.aborted || this.#isStopped)
       return this.#requests.undeliver(taskId, ownKey, channel.name);
-    if (error instanceof BadAnswer) {
+    if (hasCode(error, 'BAD_ANSWER')) {
       const times = (this.#badAnswers.get(idOf(question)) ?? 0) + 1;
       this.#badAnswers.set(idOf(question), times);
       return times < badAnswersAllowed

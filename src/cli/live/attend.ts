@@ -73,7 +73,7 @@ class Attendance {
     } catch (error) {
       const message = this.#wordsFor(error as Error);
       view.end?.('failed');
-      view.failed?.(this.#id, message, (error as { code?: number }).code);
+      view.failed?.(this.#id, message, (error as { rpcCode?: number }).rpcCode);
       throw new CommandFailed(message, { cause: error });
     } finally {
       this.#over.abort();

@@ -5,15 +5,14 @@
 import type { McpServer, ServerContext } from '@modelcontextprotocol/server';
 import type { DurableTool } from '../../engine/tool.ts';
 import type { Caller } from '../../hosting/caller.ts';
-import { BadAnswer, TaskIsDone, TaskNotFound } from '../../model/errors.ts';
+import { hasCode } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { plainTools } from '../../protocol/dialects/plain-tools/dialect.ts';
-import { InvalidParams } from '../../protocol/errors.ts';
 import type { Binding, Called } from '../binding.ts';
 import { exchangeOf, type Fate } from '../deliveries.ts';
 import type { Streams } from '../streams.ts';
 import { errorResult, type OpenRequest, progressOf, responsesOf } from '../tool-call.ts';
-import { type HandOverSettings, ToolNameTaken } from './options.ts';
+import { type HandOverSettings, toolNameTaken } from './options.ts';
 import { type PlainTool, plainToolsOf } from './tools.ts';
 import type { HandOver, PlainRequest } from './waiting.ts';
 
@@ -123,10 +122,8 @@ export class PlainClients {
       });
     } catch (error) {
       // Models read error results, and hosts show them; protocol errors may end the conversation.
-      const isForModel = [TaskNotFound, TaskIsDone, BadAnswer, InvalidParams].some(
-        (one) => error instanceof one,
-      );
-      if (isForModel) return errorResult((error as Error).message);
+      if (hasCode(error, 'TASK_NOT_FOUND', 'TASK_IS_DONE', 'BAD_ANSWER', 'INVALID_PARAMS'))
+        return errorResult(error.message);
       throw error;
     }
   }
@@ -135,7 +132,7 @@ export class PlainClients {
 
   /** Refuses other tools of the same names. */
   checkNames(tools: Iterable<{ readonly name: string }>): void {
-    for (const { name } of tools) if (this.#tools.has(name)) throw new ToolNameTaken(name);
+    for (const { name } of tools) if (this.#tools.has(name)) throw toolNameTaken(name);
   }
 
   /** … when they are registered. */
