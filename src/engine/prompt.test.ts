@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { withCode } from '../../test/kit/with-code.ts';
 import { durablePrompt } from './prompt.ts';
 import { ProtocolError } from './recorded-error.ts';
 
@@ -47,5 +46,5 @@ test('there are no error results: whatever is thrown is a failure, and a protoco
 
 test('a name is one that a tool could have, and no tool has its key', () => {
   expect(review).toMatchObject({ name: 'prompt/review', listedAs: 'review', method: 'prompts/get' });
-  expect(() => durablePrompt('a/b', {}, async () => '')).toThrow(withCode('INVALID_TOOL'));
+  expect(() => durablePrompt('a/b', {}, async () => '')).toThrow(expect.objectContaining({ code: 'INVALID_TOOL' }));
 });

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { withCode } from '../../test/kit/with-code.ts';
 import { CannotBeAsked, ProtocolError } from './recorded-error.ts';
 import { durableResource, matchUri, type ResourceOptions } from './resource.ts';
 
@@ -78,6 +77,6 @@ test('a URI is matched with the variables in it', () => {
 test('a name is one that a tool could have, and no tool has its key', () => {
   expect(resource()).toMatchObject({ name: 'resource/daily', listedAs: 'daily', method: 'resources/read' });
   const named = () => durableResource('the daily', { uri: daily }, async () => '');
-  expect(named).toThrow(withCode('INVALID_TOOL'));
+  expect(named).toThrow(expect.objectContaining({ code: 'INVALID_TOOL' }));
   expect(named).toThrow('"the daily" is no name for a resource');
 });
