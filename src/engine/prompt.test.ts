@@ -46,5 +46,7 @@ test('there are no error results: whatever is thrown is a failure, and a protoco
 
 test('a name is one that a tool could have, and no tool has its key', () => {
   expect(review).toMatchObject({ name: 'prompt/review', listedAs: 'review', method: 'prompts/get' });
-  expect(() => durablePrompt('a/b', {}, async () => '')).toThrow(expect.objectContaining({ code: 'INVALID_TOOL' }));
+  expect(() => durablePrompt('a/b', {}, async () => '')).toThrow(
+    expect.objectContaining({ code: 'INVALID_TOOL' }),
+  );
 });

@@ -159,7 +159,7 @@ const swaps = [
 test.each(swaps)('values swapped between rows are reported as damage: %s', async (_, sql) => {
   const { file, ids } = await filled();
   change(file, sql);
-  await expect(readAll(file, ids)).rejects.toThrow(withCode('STORE_CORRUPT'));
+  await expect(readAll(file, ids)).rejects.toThrow(withCode('TASK_DAMAGED', 'STORE_CORRUPT'));
 });
 
 const forgeries = [
@@ -184,7 +184,9 @@ test.each(forgeries)('a value of which somebody changed %s is reported as damage
     const kept = value(file, `select ${column} as value from ${table} where ${key} = 1`);
     const forged = forge(Buffer.from(kept));
     change(file, `update ${table} set ${column} = ? where ${key} = 1`, forged);
-    await expect(readAll(file, ids), `${table}.${column}`).rejects.toThrow(withCode('STORE_CORRUPT'));
+    await expect(readAll(file, ids), `${table}.${column}`).rejects.toThrow(
+      withCode('TASK_DAMAGED', 'STORE_CORRUPT'),
+    );
     change(file, `update ${table} set ${column} = ? where ${key} = 1`, kept);
   }
   await readAll(file, ids);
