@@ -24,18 +24,18 @@ export class TerminalError extends HoldfastError {
 }
 
 export class StepTimedOut extends HoldfastError {
-  constructor(message: string, options?: ErrorOptions) {
-    super('STEP_TIMED_OUT', message, options);
+  constructor(message: string) {
+    super('STEP_TIMED_OUT', message);
   }
 }
 export class AskTimedOut extends HoldfastError {
-  constructor(message: string, options?: ErrorOptions) {
-    super('ASK_TIMED_OUT', message, options);
+  constructor(message: string) {
+    super('ASK_TIMED_OUT', message);
   }
 }
 export class WaitTimedOut extends HoldfastError {
-  constructor(message: string, options?: ErrorOptions) {
-    super('WAIT_TIMED_OUT', message, options);
+  constructor(message: string) {
+    super('WAIT_TIMED_OUT', message);
   }
 }
 
@@ -70,18 +70,18 @@ const abilities: Record<InputKind, string> = {
 };
 
 export class SubtaskFailed extends HoldfastError {
-  constructor(message: string, options?: ErrorOptions) {
-    super('SUBTASK_FAILED', message, options);
+  constructor(message: string) {
+    super('SUBTASK_FAILED', message);
   }
 }
 export class SubtaskCancelled extends HoldfastError {
-  constructor(message: string, options?: ErrorOptions) {
-    super('SUBTASK_CANCELLED', message, options);
+  constructor(message: string) {
+    super('SUBTASK_CANCELLED', message);
   }
 }
 export class SubtaskLost extends HoldfastError {
-  constructor(message: string, options?: ErrorOptions) {
-    super('SUBTASK_LOST', message, options);
+  constructor(message: string) {
+    super('SUBTASK_LOST', message);
   }
 }
 

@@ -4,8 +4,8 @@ import type { Call } from './call.ts';
 import type { Journal, RecordedCall } from './journal.ts';
 
 export class HandlerRefused extends HoldfastError {
-  constructor(message: string, options?: ErrorOptions) {
-    super('HANDLER_REFUSED', message, options);
+  constructor(message: string) {
+    super('HANDLER_REFUSED', message);
   }
 }
 

@@ -145,8 +145,8 @@ function resultOf(report: Report): ToolResult<Report> {
 
 /** An input that no program can be given. */
 class ArgumentRefused extends HoldfastError {
-  constructor(message: string, options?: ErrorOptions) {
-    super('ARGUMENT_REFUSED', message, options);
+  constructor(message: string) {
+    super('ARGUMENT_REFUSED', message);
   }
 }
 

@@ -50,8 +50,8 @@ import {
 
 /** What was asked for cannot be: the query says so, not the tasks. */
 export class BadQuery extends HoldfastError {
-  constructor(message: string, options?: ErrorOptions) {
-    super('INVALID_QUERY', message, options);
+  constructor(message: string) {
+    super('INVALID_QUERY', message);
   }
 }
 

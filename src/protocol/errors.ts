@@ -32,8 +32,8 @@ export class CallFailed extends HoldfastError {
 
 /** The tool must be called as a task, or must not; or the method is not there for this caller. */
 export class NotOffered extends HoldfastError {
-  constructor(message: string, options?: ErrorOptions) {
-    super('NOT_OFFERED', message, options);
+  constructor(message: string) {
+    super('NOT_OFFERED', message);
   }
 }
 
@@ -52,8 +52,8 @@ export class OverLimit extends HoldfastError {
 
 /** The message is not what its method needs. */
 export class InvalidParams extends HoldfastError {
-  constructor(message: string, options?: ErrorOptions) {
-    super('INVALID_PARAMS', message, options);
+  constructor(message: string) {
+    super('INVALID_PARAMS', message);
   }
 }
 

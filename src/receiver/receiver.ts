@@ -65,8 +65,8 @@ const mostUnconfirmed = 10_000;
 
 /** The server cancelled its request, and waits for no answer. */
 export class RequestCancelled extends HoldfastError {
-  constructor(message: string, options?: ErrorOptions) {
-    super('REQUEST_CANCELLED', message, options);
+  constructor(message: string) {
+    super('REQUEST_CANCELLED', message);
   }
 }
 
