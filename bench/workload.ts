@@ -5,7 +5,7 @@ import { Refusal } from '../src/model/errors.ts';
 import type { InputRequest } from '../src/model/input.ts';
 import type { Json } from '../src/model/json.ts';
 import type { NewTask, Owner, Task } from '../src/model/task.ts';
-import { aTask } from '../src/testing.ts';
+import { aTask } from '../src/store-testing.ts';
 
 const holder = { name: 'bench', leaseMs: 3_600_000 };
 

@@ -1,7 +1,7 @@
 /** The database as a process with bad luck sees it: busy, full, slow, or done without a word. */
 import { type Around, decorated, forwarded } from '../src/engine/decorated.ts';
 import type { Claim, Database, Queue } from '../src/engine/queue.ts';
-import { StoreBusy, StoreFull, StoreSilent } from '../src/engine/store-errors.ts';
+import { StoreError, StoreTimedOut } from '../src/engine/store-errors.ts';
 import { pause } from '../src/model/runtime.ts';
 
 export interface StoreState {
@@ -26,12 +26,13 @@ export function faulty(
     /** What writes may fail; what reads is only slow. */
     write: async (act) => {
       if (state.slowMs > 0) await pause(state.slowMs);
-      if (state.fails === 'busy') throw new StoreBusy(place, 'it is locked', 'Try again.');
-      if (state.fails === 'full') throw new StoreFull(place, 'the disk is full', 'Free some space.');
+      if (state.fails === 'busy') throw new StoreError('STORE_BUSY', place, 'it is locked', 'Try again.');
+      if (state.fails === 'full')
+        throw new StoreError('STORE_FULL', place, 'the disk is full', 'Free some space.');
       const value = await act();
       if (state.losesAnswers > 0) {
         state.losesAnswers--;
-        throw new StoreSilent(5_000, true);
+        throw new StoreTimedOut(5_000, true);
       }
       return value;
     },

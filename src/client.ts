@@ -1,3 +1,4 @@
+import { InvalidOptions } from './model/errors.ts';
 import './check-node.ts';
 
 import { homedir } from 'node:os';
@@ -15,7 +16,6 @@ import {
 import { ProtocolError } from './engine/recorded-error.ts';
 import { createTasks, type Tasks } from './engine/tasks.ts';
 import type { TasksOptions } from './engine/tasks-options.ts';
-import { HoldfastError } from './model/errors.ts';
 import { digestOf } from './model/id.ts';
 import type { JsonObject } from './model/json.ts';
 import { drafts as allDrafts, type Draft } from './protocol/dialects/drafts/flags.ts';
@@ -64,10 +64,11 @@ export interface ConnectTasksOptions extends Omit<WithHandles, 'handles' | 'host
   readonly handles?: Handles | string;
 }
 
-export class UnknownHandles extends HoldfastError {
-  constructor(location: string, what: string) {
-    super(`"${location}" is no place for ${what}. Use memory: or sqlite:PATH.`);
-  }
+function unknownLocation(location: string, what: string): InvalidOptions {
+  return new InvalidOptions(
+    'UNKNOWN_LOCATION',
+    `"${location}" is not a location for ${what}. Use memory: or sqlite:PATH.`,
+  );
 }
 
 /**
@@ -190,7 +191,7 @@ export function openHandles(location: string): Handles {
 function pathIn(location: string, what: string): string {
   if (location === 'memory:') return location;
   const path = location.startsWith('sqlite:') ? location.slice('sqlite:'.length) : '';
-  if (path === '') throw new UnknownHandles(location, what);
+  if (path === '') throw unknownLocation(location, what);
   return path;
 }
 

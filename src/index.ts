@@ -3,19 +3,15 @@ import './check-node.ts';
 // For authors of tools, resources and prompts.
 export { createTasks, Tasks } from './server/tasks.ts';
 export type { TasksOptions } from './server/tasks.ts';
-export { AttachedTooLate } from './server/attach.ts';
-export { InvalidPlainClients, ToolNameTaken } from './server/hand-over/options.ts';
 export type { AttachOptions, HandOverOptions } from './server/hand-over/options.ts';
-export { UnknownDraft } from './server/binding.ts';
-export { type Limits, InvalidLimit } from './hosting/limits.ts';
-export { type Bounds, OutOfBounds } from './engine/bounds.ts';
-export { DuplicateTool, UnknownTool } from './engine/tasks.ts';
-export { type CreateOptions, StoreTooSmall, type WorkOptions } from './engine/tasks-options.ts';
+export type { Limits } from './hosting/limits.ts';
+export type { Bounds } from './engine/bounds.ts';
+export type { CreateOptions, WorkOptions } from './engine/tasks-options.ts';
 export type { AuditLog } from './engine/audit-log.ts';
 export type { Log, LogEntry } from './engine/log.ts';
 export type { Fullness, ObservedCall, ObservedPass, Observer, Suspicion } from './engine/observer.ts';
 export type { Worker } from './engine/worker.ts';
-export { durableTool, InvalidTool } from './engine/tool.ts';
+export { durableTool } from './engine/tool.ts';
 export type {
   DurableOptions,
   DurableTool,
@@ -43,7 +39,6 @@ export type {
   PromptOptions,
   PromptResult,
 } from './engine/prompt.ts';
-export { SubtaskOfAnotherKind } from './engine/context.ts';
 export type {
   FormAnswer,
   ModelAnswer,
@@ -54,12 +49,10 @@ export type {
   TaskContext,
 } from './engine/context.ts';
 export type { StepContext } from './engine/call.ts';
-export { InvalidCall } from './engine/given.ts';
 export type { Retry } from './engine/retry.ts';
 export type { Schema } from './engine/schema.ts';
 export type { ToolResult } from './engine/tool-result.ts';
 export { HandlerRefused } from './engine/replay.ts';
-export { NotJson, ValueTooLarge } from './engine/carried.ts';
 export {
   AskTimedOut,
   CannotBeAsked,
@@ -76,29 +69,9 @@ export {
 // For everyone who meets a task.
 export type { Clock } from './model/clock.ts';
 export type { Duration } from './model/duration.ts';
-export { InvalidDuration } from './model/duration.ts';
-export { type SecretFields, InvalidSecret, redactTask, redactValue } from './model/redaction.ts';
-export { type Size, InvalidSize } from './model/duration.ts';
-export {
-  AlreadyPublished,
-  BadAnswer,
-  BeingDelivered,
-  ClaimLost,
-  DeadlineNotReached,
-  HoldfastError,
-  IdempotencyKeyReused,
-  NameTooLong,
-  NotARoot,
-  NotClaimable,
-  Refusal,
-  StillAlive,
-  StillRetained,
-  TaskExists,
-  TaskIsDone,
-  TaskIsEnding,
-  TaskMoved,
-  TaskNotFound,
-} from './model/errors.ts';
+export { type SecretFields, redactTask, redactValue } from './model/redaction.ts';
+export type { Size } from './model/duration.ts';
+export { type ErrorCode, HoldfastError, InvalidOptions, InvalidValue, Refusal } from './model/errors.ts';
 export type { TaskEvent } from './model/event.ts';
 export type { InputKind, InputRecord, InputRequest, InputResponse } from './model/input.ts';
 export type { Json, JsonObject } from './model/json.ts';
@@ -119,35 +92,7 @@ export type {
 } from './model/task.ts';
 export type { TaskTrace } from './model/trace.ts';
 
-// For authors of stores.
-export type { Change, Family, Lineage, Removal, TaskWrite, Verdict } from './engine/change.ts';
-export type { Backlog, Claim, Database, FreedHolder, Queue, Secrets, ToolVersion } from './engine/queue.ts';
-export type { Actor, Audit, AuditAction, AuditEntry, AuditPage, AuditQuery } from './engine/audit.ts';
-export type { Calls, UndeliveredCall } from './engine/calls.ts';
-export type { SessionRecord, Sessions } from './engine/sessions.ts';
-export type {
-  ClaimedChange,
-  ClaimQuery,
-  ClaimRule,
-  Claims,
-  CommitNotice,
-  Due,
-  IdempotencyScope,
-  ListQuery,
-  Page,
-  Reach,
-  Store,
-} from './engine/store.ts';
-export {
-  StoreBusy,
-  StoreClosed,
-  StoreCorrupt,
-  StoreError,
-  StoreFull,
-  StoreNotOpened,
-  StoreNotUnlocked,
-  StoreReadOnly,
-  StoreSilent,
-  StoreTooNew,
-  TaskDamaged,
-} from './engine/store-errors.ts';
+// What `createTasks` takes and reports.
+export type { Actor, AuditAction, AuditEntry, AuditPage, AuditQuery } from './engine/audit.ts';
+export type { Database } from './engine/queue.ts';
+export { StoreError } from './engine/store-errors.ts';

@@ -1,18 +1,5 @@
 import './check-node.ts';
 
-export { aTask, type CrashPoint, crashPoints, killAt } from './testing/fixtures.ts';
-export { applied, brokenByChange, brokenInvariants, type Tasks } from './testing/invariants.ts';
+// For authors of tools.
 export { ManualClock } from './testing/manual-clock.ts';
-export {
-  NothingLeftToWaitFor,
-  type RunToolOptions,
-  runTool,
-  type ToolRun,
-  UnansweredQuestion,
-} from './testing/run-tool.ts';
-export type { Place, SuiteOptions, TestFunction } from './testing/suite.ts';
-export { type HandlesPlace, type HandlesSuiteOptions, testHandles } from './testing/test-handles.ts';
-export { testAudit, testCalls, testSecrets, testSessions } from './testing/test-ports.ts';
-export { testQueue } from './testing/test-queue.ts';
-export { testStore } from './testing/test-store.ts';
-export { testSurvey } from './testing/test-survey.ts';
+export { type RunToolOptions, runTool, type ToolRun } from './testing/run-tool.ts';

@@ -39,6 +39,8 @@ const architecture = `
   server.ts       | anything
   postgres.ts     | anything
   sqlite.ts       | anything
+  store.ts        | anything
+  store-testing.ts | anything
   telemetry.ts    | anything
   testing.ts      | anything
 `;

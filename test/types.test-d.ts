@@ -5,22 +5,17 @@ import type { TaskClient } from '../src/client.ts';
 import { complete, fail } from '../src/engine/transitions.ts';
 import type {
   ActiveTask,
-  Change,
-  Claim,
   DoneTask,
   Duration,
   Failed,
-  Family,
-  Lineage,
   Outcome,
   Phase,
   Refusal,
-  Store,
   Success,
   Task,
   TaskEvent,
-  Verdict,
 } from '../src/index.ts';
+import type { Change, Claim, Family, Lineage, Store, Verdict } from '../src/store.ts';
 
 declare const client: TaskClient;
 declare const task: Task;

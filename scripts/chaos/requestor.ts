@@ -3,8 +3,10 @@
  * kill. It alone answers, so whatever it has not answered must be open, under the same key and since the same moment.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { type CommitNotice, type InputRecord, type TaskId, TaskIsDone, type Tasks } from '../../src/index.ts';
+import type { InputRecord, TaskId, Tasks } from '../../src/index.ts';
+import { hasCode } from '../../src/model/errors.ts';
 import { newId } from '../../src/model/id.ts';
+import type { CommitNotice } from '../../src/store.ts';
 import type { Random } from '../../test/kit/random.ts';
 import type { Problem } from './problem.ts';
 
@@ -119,7 +121,7 @@ export class Requestor {
     try {
       await this.#tasks.complete(task, name, words);
     } catch (error) {
-      if (!(error instanceof TaskIsDone)) throw error;
+      if (!hasCode(error, 'TASK_IS_DONE')) throw error;
     }
   }
 

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { TaskNotFound } from '../../src/model/errors.ts';
+import { hasCode } from '../../src/model/errors.ts';
 import { apiPath, dashboardPath } from '../../src/operator/api.ts';
 import { HttpRefusal } from '../../src/server/http/body.ts';
 import { dashboardFile } from '../../src/server/http/dashboard-files.ts';
@@ -70,7 +70,7 @@ export async function servePictures(world: World, first?: Trouble): Promise<Pict
     answer(req, res)
       .catch((error: Error) => {
         const status =
-          error instanceof HttpRefusal ? error.status : error instanceof TaskNotFound ? 404 : 409;
+          error instanceof HttpRefusal ? error.status : hasCode(error, 'TASK_NOT_FOUND') ? 404 : 409;
         return Response.json({ error: { message: error.message } }, { status });
       })
       .then((response) => writeResponse(res, response))

@@ -23,7 +23,7 @@ export interface World {
 
 class OnlyPictures extends HoldfastError {
   constructor() {
-    super('These tasks are there to be looked at: nothing can be done with them.');
+    super('COMMAND_FAILED', 'These tasks are there to be looked at: nothing can be done with them.');
   }
 }
 

@@ -16,11 +16,8 @@ import {
   jwtVerify,
 } from 'jose';
 import { type Duration, toMs } from '../model/duration.ts';
-import { HoldfastError } from '../model/errors.ts';
+import { InvalidOptions } from '../model/errors.ts';
 import { runtime } from '../model/runtime.ts';
-
-/** The options say something that would not be safe, or cannot work. */
-export class InvalidTokenOptions extends HoldfastError {}
 
 /** Signatures that only the holder of a private key can make. `none` and shared secrets are not among them. */
 const safeAlgorithms: readonly string[] = [
@@ -61,12 +58,16 @@ export function jwtTokens(options: JwtTokensOptions): VerifyBearerTokenOptions {
   const { issuer, audience, algorithms = safeAlgorithms, requiredScopes } = options;
   const unsafe = algorithms.find((algorithm) => !safeAlgorithms.includes(algorithm));
   if (unsafe !== undefined || algorithms.length === 0)
-    throw new InvalidTokenOptions(
+    throw new InvalidOptions(
+      'INVALID_TOKEN_OPTIONS',
       `Tokens signed with "${unsafe ?? ''}" are not accepted. Use some of: ${safeAlgorithms.join(', ')}.`,
     );
   const audiences = [audience].flat();
   if (!issuer || audiences.length === 0 || audiences.some((one) => !one))
-    throw new InvalidTokenOptions('jwtTokens needs an issuer and an audience, neither of them empty.');
+    throw new InvalidOptions(
+      'INVALID_TOKEN_OPTIONS',
+      'jwtTokens needs an issuer and an audience, neither of them empty.',
+    );
   const toleranceMs = toMs(options.clockTolerance ?? '10s');
   const keys = keysOf(options);
   const checks: JWTVerifyOptions = {
@@ -103,12 +104,16 @@ function keysOf({ jwks, keysGoodFor = '10m', refetchAfter = '30s' }: JwtTokensOp
     try {
       return createLocalJWKSet(Array.isArray(jwks) ? { keys: jwks } : (jwks as JSONWebKeySet));
     } catch (error) {
-      throw new InvalidTokenOptions(`The keys are no JSON Web Key Set: ${(error as Error).message}.`);
+      throw new InvalidOptions(
+        'INVALID_TOKEN_OPTIONS',
+        `The keys are no JSON Web Key Set: ${(error as Error).message}.`,
+      );
     }
   }
   const isHere = ['localhost', '127.0.0.1', '[::1]'].includes(jwks.hostname);
   if (jwks.protocol !== 'https:' && !isHere)
-    throw new InvalidTokenOptions(
+    throw new InvalidOptions(
+      'INVALID_TOKEN_OPTIONS',
       `Keys from ${jwks.href} could be anybody's: only HTTPS tells whose they are. Use an https: URL.`,
     );
   return createRemoteJWKSet(jwks, {
@@ -196,10 +201,11 @@ export function staticTokens(
 ): VerifyBearerTokenOptions {
   const known = Object.entries(tokens).map(([token, bearer]) => {
     if (token.length < shortestToken || !/^[\w.~+/-]+=*$/.test(token))
-      throw new InvalidTokenOptions(
+      throw new InvalidOptions(
+        'INVALID_TOKEN_OPTIONS',
         `The token of ${bearer.clientId} can be guessed or cannot be sent. Use at least 128 random bits, such as ${shortestToken} characters or more of base64url.`,
       );
-    if (!bearer.clientId) throw new InvalidTokenOptions('Each token needs a clientId.');
+    if (!bearer.clientId) throw new InvalidOptions('INVALID_TOKEN_OPTIONS', 'Each token needs a clientId.');
     return { digest: digestOf(token), bearer };
   });
   return {

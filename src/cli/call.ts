@@ -1,5 +1,6 @@
 /** `holdfast call`: calls a tool of any server, and stays with it. */
-import { InvalidDuration, toMs } from '../model/duration.ts';
+import { toMs } from '../model/duration.ts';
+import { hasCode } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { givenAnswers } from './given-answers.ts';
 import { attend } from './live/attend.ts';
@@ -77,7 +78,7 @@ function ttlFrom(text: string | undefined): number | undefined {
   try {
     return text === undefined ? undefined : toMs(text as never);
   } catch (error) {
-    if (!(error instanceof InvalidDuration)) throw error;
+    if (!hasCode(error, 'INVALID_DURATION')) throw error;
     throw new WrongUsage(`"${text}" is no duration: use a number with a unit, such as 30s, 5m, 24h or 7d`);
   }
 }

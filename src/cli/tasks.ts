@@ -134,7 +134,7 @@ async function come(
     result = resultOf(record.taskId ?? record.id, record.ending);
   } catch (error) {
     const message = oneLine((error as Error).message);
-    view.failed?.(record.id, message, (error as { code?: number }).code);
+    view.failed?.(record.id, message, (error as { rpcCode?: number }).rpcCode);
     throw new CommandFailed(message);
   } finally {
     handles.save({ ...record, isDelivered: true });

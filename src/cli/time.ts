@@ -1,5 +1,6 @@
 /** Times as people read and write them. */
-import { type Duration, InvalidDuration, toMs } from '../model/duration.ts';
+import { type Duration, toMs } from '../model/duration.ts';
+import { hasCode } from '../model/errors.ts';
 import { runtime } from '../model/runtime.ts';
 import { WrongUsage } from './usage.ts';
 
@@ -44,7 +45,7 @@ export function momentFrom(text: string, now = runtime.now()): number {
   try {
     if (/^\d+(\.\d+)?[a-z]+$/.test(text)) return now - toMs(text as Duration);
   } catch (error) {
-    if (!(error instanceof InvalidDuration)) throw error;
+    if (!hasCode(error, 'INVALID_DURATION')) throw error;
   }
   const moment = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(moment)) throw new WrongUsage(`"${text}" is neither a moment nor a length of time`);

@@ -9,13 +9,21 @@ import { clean } from './live/terminal-text.ts';
 export class WrongUsage extends HoldfastError {
   /** The command that helps, if it is not `--help` of the command that failed. */
   help?: string;
+
+  constructor(message: string) {
+    super('WRONG_USAGE', message);
+  }
 }
 
 /** Ends a command with exit code 0: its help is printed instead. */
 export class HelpAsked extends Error {}
 
 /** Ends a command with exit code 1. */
-export class CommandFailed extends HoldfastError {}
+export class CommandFailed extends HoldfastError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('COMMAND_FAILED', message, options);
+  }
+}
 
 /** On stderr. Errors may quote what servers and files say, which must not steer the terminal. */
 export function say({ message }: Pick<Error, 'message'>): void {

@@ -206,7 +206,7 @@ export class Calls {
             throw this.mayHaveGotThrough(ofPlain) ? ofTask : ofPlain;
           });
         // Refused because the name is taken means: an earlier attempt got through.
-        const isTaken = first.error instanceof RemoteError && first.error.code === invalidParams;
+        const isTaken = first.error instanceof RemoteError && first.error.rpcCode === invalidParams;
         if (!isTaken && !this.mayHaveGotThrough(first.error)) throw first.error;
         return pursue({ unknownForMs: isTaken ? 0 : creationMs }).catch((error: unknown) => {
           throw isTaken ? first.error : error;

@@ -1,5 +1,5 @@
+import { InvalidValue } from '../model/errors.ts';
 /** How far one task may spread: a handler in a loop must not fill the store. */
-import { HoldfastError } from '../model/errors.ts';
 
 export interface Bounds {
   /** How deep subtasks may start subtasks. */
@@ -20,13 +20,11 @@ export const defaultBounds: Bounds = {
 };
 
 /** The handler went too far; it may catch this and do without. */
-export class OutOfBounds extends HoldfastError {
-  constructor(what: string, bound: keyof Bounds, limit: number) {
-    super(`${what}: at most ${limit} (${bound}).`);
-  }
+function outOfBounds(what: string, bound: keyof Bounds, limit: number): InvalidValue {
+  return new InvalidValue('OUT_OF_BOUNDS', `${what}: at most ${limit} (${bound}).`);
 }
 
 /** Refuses one more than a handler may have. */
 export function checkBound(bounds: Bounds, bound: keyof Bounds, count: number, what: string): void {
-  if (count >= bounds[bound]) throw new OutOfBounds(what, bound, bounds[bound]);
+  if (count >= bounds[bound]) throw outOfBounds(what, bound, bounds[bound]);
 }

@@ -1,10 +1,7 @@
-import { BadAnswer, HoldfastError } from '../model/errors.ts';
+import { hasCode, InvalidValue, refusal } from '../model/errors.ts';
 import type { InputResponse } from '../model/input.ts';
 import type { Json } from '../model/json.ts';
-import { cut, isInstance, messageOf } from '../model/thrown.ts';
-
-export class NotJson extends HoldfastError {}
-export class ValueTooLarge extends HoldfastError {}
+import { cut, messageOf } from '../model/thrown.ts';
 
 /** In characters of JSON. */
 export const defaultLargestValue = 16 * 2 ** 20;
@@ -29,21 +26,23 @@ function textOf(value: unknown, what: string, largest: number): string {
     const text = JSON.stringify(value);
     if (text !== undefined) return text;
   } catch (error) {
-    if (isInstance(error, NotJson) || isInstance(error, ValueTooLarge)) throw error;
+    if (hasCode(error, 'NOT_JSON', 'VALUE_TOO_LARGE')) throw error;
     const isDeep = error instanceof RangeError && /call stack/.test(error.message);
     throw notJson(what, '', isDeep ? 'it is nested too deep' : messageOf(error, 1_000));
   }
   throw notJson(what, '', 'its toJSON() returns nothing');
 }
 
-function notJson(what: string, path: string, why: string): NotJson {
-  return new NotJson(
+function notJson(what: string, path: string, why: string): InvalidValue {
+  return new InvalidValue(
+    'NOT_JSON',
     `${what} gave ${path === '' ? 'a value' : `"${cut(path.slice(1), 200)}"`} that JSON cannot carry (${why}). Return plain data: strings, finite numbers, booleans, null, arrays and objects of these.`,
   );
 }
 
-function tooLarge(what: string, length: string, largest: number): ValueTooLarge {
-  return new ValueTooLarge(
+function tooLarge(what: string, length: string, largest: number): InvalidValue {
+  return new InvalidValue(
+    'VALUE_TOO_LARGE',
     `${what} gave a value of ${length} characters, and at most ${largest} are kept. Put large data elsewhere and pass on where it is, or raise \`largestValue\`.`,
   );
 }
@@ -53,7 +52,11 @@ export function checkAnswers(responses: Readonly<Record<string, InputResponse>>,
   for (const [key, response] of Object.entries(responses)) {
     const { length } = JSON.stringify(response);
     if (length > largest)
-      throw new BadAnswer(key, `it has ${length} characters, and at most ${largest} are kept (largestValue)`);
+      throw refusal(
+        'BAD_ANSWER',
+        key,
+        `it has ${length} characters, and at most ${largest} are kept (largestValue)`,
+      );
   }
 }
 

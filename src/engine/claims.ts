@@ -1,5 +1,5 @@
 /** Claims tasks for a worker. */
-import { NotClaimable } from '../model/errors.ts';
+import { refusal } from '../model/errors.ts';
 import type { TaskId } from '../model/task.ts';
 import { DamagedTasks } from './damaged-tasks.ts';
 import type { Claimed, Database, ToolVersion } from './queue.ts';
@@ -31,7 +31,7 @@ export async function claimTasks({ store, queue }: Database, request: ClaimReque
   const holder = { name: queue.name, leaseMs };
   const rule: ClaimRule = (task, freed) =>
     running.hasStep(task.id)
-      ? new NotClaimable(task.id, 'still running in this process')
+      ? refusal('NOT_CLAIMABLE', task.id, 'still running in this process')
       : claim(task, holder, now(), freed);
   const claimed: Claimed[] = [];
   const defects: unknown[] = [];

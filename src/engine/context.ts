@@ -1,6 +1,6 @@
 /** The handler's `task`: every durable thing it can do. Each method is one call of the pass. */
 import type { Duration } from '../model/duration.ts';
-import { HoldfastError } from '../model/errors.ts';
+import { InvalidOptions } from '../model/errors.ts';
 import type { Report } from '../model/event.ts';
 import { newId } from '../model/id.ts';
 import type { InputRequest } from '../model/input.ts';
@@ -124,12 +124,11 @@ export interface RootsAnswer {
 }
 
 /** A client that reads the results of a tree reads them all in the same way. */
-export class SubtaskOfAnotherKind extends HoldfastError {
-  constructor(child: DurableTool, parent: DurableTool) {
-    super(
-      `${parent.name} cannot start ${child.name}: a subtask must give the same type of result as its parent, and ${child.method} gives another one than ${parent.method}.`,
-    );
-  }
+function subtaskOfAnotherKind(child: DurableTool, parent: DurableTool): InvalidOptions {
+  return new InvalidOptions(
+    'SUBTASK_OF_ANOTHER_KIND',
+    `${parent.name} cannot start ${child.name}: a subtask must give the same type of result as its parent, and ${child.method} gives another one than ${parent.method}.`,
+  );
 }
 
 /** What each method was given, by the name of the call. */
@@ -221,7 +220,7 @@ export function taskContext(parts: ContextParts): TaskContext {
 
     async start(wanted: DurableTool, ...[input]: readonly unknown[]) {
       const child = given.start.read(() => given.start.durable(wanted));
-      if (child.method !== tool.method) throw new SubtaskOfAnotherKind(child, tool);
+      if (child.method !== tool.method) throw subtaskOfAnotherKind(child, tool);
       checkBound(extents, 'deepestTree', task.depth, 'Subtasks go too deep');
       checkBound(extents, 'mostSubtasks', subtasks++, 'One task has too many subtasks');
       const request = await childRequest(newId(), child, input, task, largestValue);

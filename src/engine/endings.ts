@@ -1,12 +1,5 @@
 /** The rules of how tasks end, and how trees end with them: bottom-up, in one commit. */
-import {
-  AlreadyPublished,
-  DeadlineNotReached,
-  NotARoot,
-  StillAlive,
-  StillRetained,
-  TaskIsDone,
-} from '../model/errors.ts';
+import { refusal } from '../model/errors.ts';
 import type { TaskEvent } from '../model/event.ts';
 import type { Json } from '../model/json.ts';
 import type { Failed, Outcome, Success } from '../model/outcome.ts';
@@ -71,15 +64,15 @@ export function fail(
 
 /** Ends a task and everything below it, bottom-up, whatever its handler is doing. Overrides a held outcome. */
 export function cancel({ task, ancestors, descendants }: Family, at: number, reason?: string): Verdict {
-  if (task.phase === 'done') return new TaskIsDone(task.id);
+  if (task.phase === 'done') return refusal('TASK_IS_DONE', task.id);
   const outcome: Outcome = { kind: 'cancelled', ...(reason !== undefined && { reason }) };
   return ended(endAll([task, ...descendants], outcome), ancestors, at);
 }
 
 export function passDeadline({ task, ancestors, descendants }: Family, at: number): Verdict {
-  if (task.phase === 'done') return new TaskIsDone(task.id);
+  if (task.phase === 'done') return refusal('TASK_IS_DONE', task.id);
   if (task.deadlineAt === null || task.deadlineAt > at)
-    return new DeadlineNotReached(task.id, task.deadlineAt);
+    return refusal('DEADLINE_NOT_REACHED', task.id, task.deadlineAt);
   return ended(endAll([task, ...descendants], overdue(task, at)), ancestors, at);
 }
 
@@ -92,7 +85,7 @@ function overdue({ unpublished }: Task, at: number): Outcome {
 /** The client cancelled the request of a task at another process than the one that serves the request. */
 export function cancelRequest(family: Family, at: number, reason?: string): Verdict {
   const { unpublished } = family.task;
-  if (!unpublished) return new AlreadyPublished(family.task.id);
+  if (!unpublished) return refusal('ALREADY_PUBLISHED', family.task.id);
   const task = { ...family.task, unpublished: { ...unpublished, isCancelled: true } } as Task;
   return cancel({ ...family, task }, at, reason);
 }
@@ -101,7 +94,7 @@ export function cancelRequest(family: Family, at: number, reason?: string): Verd
 export function purge(family: Family, at: number): Verdict {
   const { task } = family;
   if (task.phase === 'done' && task.parentId === undefined && (task.purgeAt === null || task.purgeAt > at))
-    return new StillRetained(task.id, task.purgeAt);
+    return refusal('STILL_RETAINED', task.id, task.purgeAt);
   return remove(family, at, 'expired');
 }
 
@@ -111,15 +104,16 @@ export function purge(family: Family, at: number): Verdict {
  */
 export function crowdOut(family: Family, endedBy: number, at: number): Verdict {
   const { task } = family;
-  if (task.phase === 'done' && task.finishedAt > endedBy) return new StillRetained(task.id, task.purgeAt);
+  if (task.phase === 'done' && task.finishedAt > endedBy)
+    return refusal('STILL_RETAINED', task.id, task.purgeAt);
   return remove(family, at, 'crowdedOut');
 }
 
 /** Removes a finished tree before its time, because its requestor says so. */
 export function remove(family: Family, at: number, why: Removal['why'] = 'deleted'): Verdict {
   const { task } = family;
-  if (task.parentId !== undefined) return new NotARoot(task.id, task.rootId);
-  if (task.phase !== 'done') return new StillAlive(task.id);
+  if (task.parentId !== undefined) return refusal('NOT_A_ROOT', task.id, task.rootId);
+  if (task.phase !== 'done') return refusal('STILL_ALIVE', task.id);
   return removed(family, why, at);
 }
 

@@ -1,5 +1,5 @@
 /** The turns of phrase that the rules share: who may advance a task, and what its next version looks like. */
-import { ClaimLost, TaskIsDone, TaskIsEnding } from '../model/errors.ts';
+import { refusal } from '../model/errors.ts';
 import type { TaskEvent } from '../model/event.ts';
 import type { InputRecord, SettledInput } from '../model/input.ts';
 import type { ActiveTask, Task } from '../model/task.ts';
@@ -8,10 +8,10 @@ import type { Claim } from './queue.ts';
 
 /** Decides for the worker that holds the current claim, and for no other. Clocks have no say in it. */
 export function fenced(task: Task, claim: Claim, decide: (task: ActiveTask) => Verdict): Verdict {
-  if (task.epoch !== claim.epoch) return new ClaimLost(task.id, claim.epoch, task.epoch);
-  if (task.phase === 'done') return new TaskIsDone(task.id);
-  if (task.heldOutcome !== undefined) return new TaskIsEnding(task.id);
-  if (task.holder === undefined) return new ClaimLost(task.id, claim.epoch, task.epoch);
+  if (task.epoch !== claim.epoch) return refusal('CLAIM_LOST', task.id, claim.epoch, task.epoch);
+  if (task.phase === 'done') return refusal('TASK_IS_DONE', task.id);
+  if (task.heldOutcome !== undefined) return refusal('TASK_IS_ENDING', task.id);
+  if (task.holder === undefined) return refusal('CLAIM_LOST', task.id, claim.epoch, task.epoch);
   return decide(task);
 }
 

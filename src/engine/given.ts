@@ -1,12 +1,9 @@
 /** What a handler passes to the methods of `task`: checked before anything is done with it, refused with the call's name. */
 import { type Duration, toMs } from '../model/duration.ts';
-import { HoldfastError } from '../model/errors.ts';
+import { HoldfastError, InvalidOptions } from '../model/errors.ts';
 import { isInstance, messageOf, shown } from '../model/thrown.ts';
 import { type Retry, type RetryPolicy, retryPolicy } from './retry.ts';
 import type { DurableTool } from './tool.ts';
-
-/** A method of `task` was called with something that it cannot use. */
-export class InvalidCall extends HoldfastError {}
 
 /** Names are in every journal and in every list of steps. */
 export const longestCallName = 1_024;
@@ -31,14 +28,18 @@ export class Given {
       return read();
     } catch (error) {
       if (isInstance(error, HoldfastError)) throw error;
-      throw new InvalidCall(`${this.#call} got something that cannot be read: ${messageOf(error, 1_000)}`);
+      throw new InvalidOptions(
+        'INVALID_CALL',
+        `${this.#call} got something that cannot be read: ${messageOf(error, 1_000)}`,
+      );
     }
   }
 
   name(value: unknown, what = 'a name'): string {
     if (typeof value !== 'string') throw this.needs(`a text as ${what}`, value);
     if (value.length <= longestCallName) return value;
-    throw new InvalidCall(
+    throw new InvalidOptions(
+      'INVALID_CALL',
       `${this.#call} got ${what} of ${value.length} characters, and at most ${longestCallName} are kept.`,
     );
   }
@@ -68,7 +69,10 @@ export class Given {
   duration(value: Duration, what: string): number {
     const ms = toMs(value, `${this.#call} (${what})`);
     if (ms <= longestWaitMs) return ms;
-    throw new InvalidCall(`${this.#call} (${what}): ${shown(value)} is longer than a thousand years.`);
+    throw new InvalidOptions(
+      'INVALID_CALL',
+      `${this.#call} (${what}): ${shown(value)} is longer than a thousand years.`,
+    );
   }
 
   retry(value: Retry): RetryPolicy {
@@ -110,7 +114,7 @@ export class Given {
     }
   }
 
-  needs(what: string, value: unknown): InvalidCall {
-    return new InvalidCall(`${this.#call} needs ${what}, not ${shown(value)}.`);
+  needs(what: string, value: unknown): InvalidOptions {
+    return new InvalidOptions('INVALID_CALL', `${this.#call} needs ${what}, not ${shown(value)}.`);
   }
 }

@@ -3,7 +3,7 @@
  * hold, explains what nobody takes, leaves out of histories what nobody needs; a few at a time, so that traffic never waits for long behind it.
  */
 import type { Clock } from '../model/clock.ts';
-import { ignoring, Refusal } from '../model/errors.ts';
+import { ignoringRefusals, Refusal } from '../model/errors.ts';
 import type { Task, TaskId } from '../model/task.ts';
 import type { Verdict } from './change.ts';
 import { DamagedTasks } from './damaged-tasks.ts';
@@ -245,6 +245,6 @@ export async function endIfAbandoned({ store, queue }: Database, task: Task, clo
     return false;
   const reason = 'The process that served the request died before the task was published.';
   const cancelled = store.update('family', task.rootId, (family) => cancel(family, clock.now(), reason));
-  await cancelled.catch(ignoring(Refusal));
+  await cancelled.catch(ignoringRefusals);
   return true;
 }

@@ -3,18 +3,15 @@
  * it locked; callers are told after a few seconds. What was given up must not happen later: its rule refuses, should
  * the store still come to it.
  */
-import { Refusal } from '../model/errors.ts';
+import { refusal } from '../model/errors.ts';
 import { runtime, type Timer } from '../model/runtime.ts';
 import type { Change, Verdict } from './change.ts';
 import { type Around, decorated } from './decorated.ts';
 import type { Database } from './queue.ts';
-import { StoreSilent } from './store-errors.ts';
+import { StoreTimedOut } from './store-errors.ts';
 
 const patienceMs = 4_000;
 const lookMs = 250;
-
-/** Nobody waits for it any more. */
-class GivenUp extends Refusal {}
 
 interface Wait {
   until: number;
@@ -25,9 +22,9 @@ export function impatient(database: Database): Database {
   const { store } = database;
   const waits = new Waits();
   const hurried: Around = {
-    read: (act) => waits.for(act(), () => new StoreSilent(patienceMs, false)),
+    read: (act) => waits.for(act(), () => new StoreTimedOut(patienceMs, false)),
     // It cannot be withdrawn any more.
-    write: (act) => waits.for(act(), () => new StoreSilent(patienceMs, true)),
+    write: (act) => waits.for(act(), () => new StoreTimedOut(patienceMs, true)),
   };
   const served = decorated(database, hurried, ['store', 'queue', 'secrets', 'sessions', 'calls']);
   return {
@@ -48,13 +45,13 @@ function commanded<Subject>(
   let isGivenUp = false;
   let isDecided = false;
   const act = run((subject) => {
-    if (isGivenUp) return new GivenUp();
+    if (isGivenUp) return refusal('GIVEN_UP');
     isDecided = true;
     return decide(subject);
   });
   return waits.for(act, () => {
     isGivenUp = true;
-    return new StoreSilent(patienceMs, isDecided);
+    return new StoreTimedOut(patienceMs, isDecided);
   });
 }
 

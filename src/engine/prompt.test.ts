@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { durablePrompt } from './prompt.ts';
 import { ProtocolError } from './recorded-error.ts';
-import { InvalidTool } from './tool.ts';
 
 const review = durablePrompt('review', {}, async () => '');
 
@@ -47,5 +46,7 @@ test('there are no error results: whatever is thrown is a failure, and a protoco
 
 test('a name is one that a tool could have, and no tool has its key', () => {
   expect(review).toMatchObject({ name: 'prompt/review', listedAs: 'review', method: 'prompts/get' });
-  expect(() => durablePrompt('a/b', {}, async () => '')).toThrow(InvalidTool);
+  expect(() => durablePrompt('a/b', {}, async () => '')).toThrow(
+    expect.objectContaining({ code: 'INVALID_TOOL' }),
+  );
 });

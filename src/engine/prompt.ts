@@ -1,5 +1,5 @@
 /** Durable prompts: each `prompts/get` of one becomes a task, as each call of a durable tool does. */
-import { HoldfastError } from '../model/errors.ts';
+import { InvalidValue } from '../model/errors.ts';
 import { isJsonObject, type Json } from '../model/json.ts';
 import { carried } from './carried.ts';
 import type { TaskContext } from './context.ts';
@@ -68,7 +68,8 @@ function resultOf(value: Json | undefined): Json {
     return { messages: [{ role: 'user', content: { type: 'text', text: value } }] };
   if (isMessages(value)) return { messages: value };
   if (isJsonObject(value) && isMessages(value.messages)) return value;
-  throw new HoldfastError(
+  throw new InvalidValue(
+    'INVALID_RESULT',
     'The handler returned no prompt. Return a text, messages with a "role" (user or assistant) and a "content" each, or { messages }.',
   );
 }

@@ -3,7 +3,7 @@
  * it. Every other one ends with its request: the process that serves it keeps saying that the request is open, and a
  * task that nobody speaks for passes its deadline.
  */
-import { AlreadyPublished, StillAlive, TaskIsDone } from '../model/errors.ts';
+import { refusal } from '../model/errors.ts';
 import { joinOf, type NewTask, type Task, type Unpublished } from '../model/task.ts';
 import { changed, type Family, removed, unchanged, type Verdict } from './change.ts';
 import { bumped } from './fenced.ts';
@@ -47,8 +47,8 @@ export function keepForRequest(
   request: { readonly servedBy: string | null; readonly until: number },
   at: number,
 ): Verdict {
-  if (task.phase === 'done') return new TaskIsDone(task.id);
-  if (!task.unpublished) return new AlreadyPublished(task.id);
+  if (task.phase === 'done') return refusal('TASK_IS_DONE', task.id);
+  if (!task.unpublished) return refusal('ALREADY_PUBLISHED', task.id);
   const { join, deadlineAt, ...kept } = task.unpublished;
   if (join && kept.servedBy !== null && request.servedBy !== null) return unchanged(task);
   const continued = { ...kept, ...request, ...(join && { join: { ...join, key: null } }) };
@@ -59,7 +59,7 @@ export function keepForRequest(
 
 /** From here on only the task's own rules end it. */
 export function publish(task: Task, at: number): Verdict {
-  if (task.phase === 'done') return new TaskIsDone(task.id);
+  if (task.phase === 'done') return refusal('TASK_IS_DONE', task.id);
   if (!task.unpublished) return unchanged(task);
   const { deadlineAt, join } = task.unpublished;
   const { unpublished: _, ...known } = bumped(task);
@@ -69,7 +69,7 @@ export function publish(task: Task, at: number): Verdict {
 
 /** The caller of a plain call knows the task: no other call joins it from here on. */
 export function confirmHandOver(task: Task, at: number): Verdict {
-  if (task.phase === 'done') return new TaskIsDone(task.id);
+  if (task.phase === 'done') return refusal('TASK_IS_DONE', task.id);
   if (!task.handedOver) return unchanged(task);
   const { handedOver: _, ...known } = bumped(task);
   return changed(known as Task, at, [{ type: 'handedOver' }]);
@@ -78,7 +78,7 @@ export function confirmHandOver(task: Task, at: number): Verdict {
 /** Removes a finished task whose outcome was the answer to its request, so that nothing of it is left. */
 export function discard(family: Family, at: number): Verdict {
   const { task } = family;
-  if (!task.unpublished) return new AlreadyPublished(task.id);
-  if (task.phase !== 'done') return new StillAlive(task.id);
+  if (!task.unpublished) return refusal('ALREADY_PUBLISHED', task.id);
+  if (task.phase !== 'done') return refusal('STILL_ALIVE', task.id);
   return removed(family, 'answered', at);
 }

@@ -2,7 +2,14 @@
  * Errors as a journal keeps them. A handler gets the very same error on its first pass and on every replay: one made
  * from the record, of a class it can tell apart, never the object that was thrown.
  */
-import { HoldfastError } from '../model/errors.ts';
+import {
+  type ErrorCode,
+  errorCodes,
+  HoldfastError,
+  InvalidOptions,
+  InvalidValue,
+  Refusal,
+} from '../model/errors.ts';
 import type { InputKind } from '../model/input.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
@@ -10,18 +17,34 @@ import { attempted, isInstance, messageOf, nameOf } from '../model/thrown.ts';
 import { carried, defaultLargestValue } from './carried.ts';
 
 /** Says that trying again is no use: the step fails at once, whatever its retry policy. */
-export class TerminalError extends HoldfastError {}
+export class TerminalError extends HoldfastError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('TERMINAL_ERROR', message, options);
+  }
+}
 
-export class StepTimedOut extends HoldfastError {}
-export class AskTimedOut extends HoldfastError {}
-export class WaitTimedOut extends HoldfastError {}
+export class StepTimedOut extends HoldfastError {
+  constructor(message: string) {
+    super('STEP_TIMED_OUT', message);
+  }
+}
+export class AskTimedOut extends HoldfastError {
+  constructor(message: string) {
+    super('ASK_TIMED_OUT', message);
+  }
+}
+export class WaitTimedOut extends HoldfastError {
+  constructor(message: string) {
+    super('WAIT_TIMED_OUT', message);
+  }
+}
 
 export class InvalidInput extends HoldfastError {
   /** Where in the value it does not fit. */
   readonly places: readonly string[];
 
   constructor(message: string, places: readonly string[] = []) {
-    super(message);
+    super('INVALID_INPUT', message);
     this.places = places;
   }
 }
@@ -32,6 +55,7 @@ export class CannotBeAsked extends HoldfastError {
 
   constructor(key: string, kind: InputKind) {
     super(
+      'CANNOT_BE_ASKED',
       `The question "${key}" cannot be put: the client that called this tool did not declare that it can ${abilities[kind]}.`,
     );
     this.kind = kind;
@@ -45,18 +69,31 @@ const abilities: Record<InputKind, string> = {
   roots: 'list its roots (capability roots)',
 };
 
-export class SubtaskFailed extends HoldfastError {}
-export class SubtaskCancelled extends HoldfastError {}
-export class SubtaskLost extends HoldfastError {}
+export class SubtaskFailed extends HoldfastError {
+  constructor(message: string) {
+    super('SUBTASK_FAILED', message);
+  }
+}
+export class SubtaskCancelled extends HoldfastError {
+  constructor(message: string) {
+    super('SUBTASK_CANCELLED', message);
+  }
+}
+export class SubtaskLost extends HoldfastError {
+  constructor(message: string) {
+    super('SUBTASK_LOST', message);
+  }
+}
 
 /** A failure that the protocol itself reports, with a JSON-RPC code, instead of an error result. */
 export class ProtocolError extends HoldfastError {
-  readonly code: number;
+  /** The code of JSON-RPC. */
+  readonly rpcCode: number;
   readonly data: Json | undefined;
 
   constructor(code: number, message: string, data?: Json) {
-    super(message);
-    this.code = code;
+    super('PROTOCOL_ERROR', message);
+    this.rpcCode = code;
     this.data = data;
   }
 }
@@ -87,7 +124,7 @@ export interface ProtocolFault {
 
 /** Total: whatever the error's properties are. */
 export function protocolFault(error: ProtocolError, largest = defaultLargestValue): ProtocolFault {
-  const given = attempted(() => error.code);
+  const given = attempted(() => error.rpcCode);
   const code = typeof given === 'number' && Number.isSafeInteger(given) ? given : internalError;
   const message = messageOf(error);
   try {
@@ -101,7 +138,14 @@ export function protocolFault(error: ProtocolError, largest = defaultLargestValu
 /** Total: whatever was thrown. */
 export function recordError(error: unknown, largest = defaultLargestValue): JsonObject {
   if (isInstance(error, ProtocolError)) return { name: 'ProtocolError', ...protocolFault(error, largest) };
-  return { name: nameOf(error), message: messageOf(error) };
+  const name = nameOf(error);
+  const code = classes.has(name) ? undefined : codeOf(error);
+  return { name, ...(code !== undefined && { code }), message: messageOf(error) };
+}
+
+function codeOf(error: unknown): ErrorCode | undefined {
+  const code = attempted(() => (error instanceof HoldfastError ? error.code : undefined));
+  return typeof code === 'string' ? code : undefined;
 }
 
 export function errorFrom(record: Json | undefined): Error {
@@ -110,10 +154,20 @@ export function errorFrom(record: Json | undefined): Error {
   if (name === 'ProtocolError' && typeof code === 'number') return new ProtocolError(code, text, data);
   const Known = classes.get(name);
   if (Known) return new Known(text);
-  return Object.defineProperty(new Error(text), 'name', {
+  if (isOneOf(errorCodes.Refusal, code)) return new Refusal(code, text);
+  if (isOneOf(errorCodes.InvalidOptions, code)) return new InvalidOptions(code, text);
+  if (isOneOf(errorCodes.InvalidValue, code)) return new InvalidValue(code, text);
+  const error = isOneOf(Object.values(errorCodes).flat(), code)
+    ? new HoldfastError(code, text)
+    : new Error(text);
+  return Object.defineProperty(error, 'name', {
     value: typeof name === 'string' ? name : 'Error',
     configurable: true,
   });
+}
+
+function isOneOf<Code extends string>(codes: readonly Code[], code: unknown): code is Code {
+  return codes.includes(code as Code);
 }
 
 /** What a parent gets from `subtask.result()`: the child's result, or one of three errors. */

@@ -3,7 +3,11 @@ import { HoldfastError } from '../model/errors.ts';
 import type { Call } from './call.ts';
 import type { Journal, RecordedCall } from './journal.ts';
 
-export class HandlerRefused extends HoldfastError {}
+export class HandlerRefused extends HoldfastError {
+  constructor(message: string) {
+    super('HANDLER_REFUSED', message);
+  }
+}
 
 /** How a call differs from the record at its position; undefined if it may be made. */
 export function difference(

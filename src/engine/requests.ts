@@ -3,15 +3,7 @@
  * waits for them, publishes those whose ids it is about to send, and leaves nothing of the others.
  */
 import type { Clock } from '../model/clock.ts';
-import {
-  AlreadyPublished,
-  BeingDelivered,
-  type ErrorClass,
-  ignoring,
-  Refusal,
-  TaskIsDone,
-  TaskNotFound,
-} from '../model/errors.ts';
+import { type ErrorCode, ignoring, ignoringRefusals } from '../model/errors.ts';
 import type { Entrusted, InputResponse } from '../model/input.ts';
 import {
   answering,
@@ -31,7 +23,7 @@ import type { Observer } from './observer.ts';
 import type { Database } from './queue.ts';
 import type { Sessions } from './sessions.ts';
 import type { Page, Reach } from './store.ts';
-import { type StoreError, TaskDamaged } from './store-errors.ts';
+import type { StoreError } from './store-errors.ts';
 import type { Tasks } from './tasks.ts';
 import * as rules from './transitions.ts';
 import { type Listener, type TreeListeners, Watches } from './watches.ts';
@@ -184,12 +176,12 @@ export class Requests {
   /** Ends a tree. False if it is done, and stays as it is. */
   cancel(rootId: TaskId, reason?: string, by?: Actor): Promise<boolean> {
     const cancelled = this.#act('family', rootId, (family, at) => rules.cancel(family, at, reason), by);
-    return isAllowed(cancelled, TaskIsDone);
+    return isAllowed(cancelled, 'TASK_IS_DONE');
   }
 
   /** Before its id is sent: from here on the task outlives its request. False if it is done, and needs no id. */
   publish(id: TaskId): Promise<boolean> {
-    return isAllowed(this.#act('task', id, rules.publish), TaskIsDone);
+    return isAllowed(this.#act('task', id, rules.publish), 'TASK_IS_DONE');
   }
 
   /** Says that a request is still open; or that it may be continued within `roundMs`, by whichever process. */
@@ -198,7 +190,7 @@ export class Requests {
     const kept = this.#act('task', id, (task, at) =>
       rules.keepForRequest(task, { servedBy, until: at + (roundMs ?? requestLeaseMs) }, at),
     );
-    await kept.catch(ignoring(TaskIsDone, AlreadyPublished));
+    await kept.catch(ignoring('TASK_IS_DONE', 'ALREADY_PUBLISHED'));
   }
 
   /** Takes over the oldest task of a lost call with this key. */
@@ -207,7 +199,7 @@ export class Requests {
     for (const { taskId, answering: from } of await calls.undelivered(key)) {
       if (from !== null && (await this.#isServed(processAnswering(from)))) continue;
       // A damaged task is joined by nobody, and keeps nobody from calling.
-      const family = await store.family(taskId).catch(ignoring(TaskDamaged));
+      const family = await store.family(taskId).catch(ignoring('TASK_DAMAGED'));
       if (!family || !rules.isJoinable(family, session, this.now)) continue;
       if (await calls.take(taskId, from, answering(queue.name, call))) return taskId;
     }
@@ -232,7 +224,7 @@ export class Requests {
       if (!task?.unpublished || task.phase === 'done') continue;
       if (task.unpublished.join && !(await calls.take(taskId, from, cancelledAnswering(from)))) continue;
       await this.#act('family', taskId, (family, at) => rules.cancelRequest(family, at, reason), by).catch(
-        ignoring(TaskIsDone, AlreadyPublished, TaskNotFound),
+        ignoring('TASK_IS_DONE', 'ALREADY_PUBLISHED', 'TASK_NOT_FOUND'),
       );
     }
   }
@@ -264,14 +256,14 @@ export class Requests {
 
   /** Removes a task whose answer was delivered. If that fails, housekeeping removes it later. */
   async discard(id: TaskId): Promise<void> {
-    const discarded = isAllowed(this.#act('family', id, rules.discard), AlreadyPublished);
-    if ((await discarded.catch(ignoring(Refusal))) === false) await this.delivered(id);
+    const discarded = isAllowed(this.#act('family', id, rules.discard), 'ALREADY_PUBLISHED');
+    if ((await discarded.catch(ignoringRefusals)) === false) await this.delivered(id);
   }
 
   /** The answer that names the task of a plain call was delivered. */
   async confirmHandOver(id: TaskId): Promise<void> {
-    const confirmed = isAllowed(this.#act('task', id, rules.confirmHandOver), TaskIsDone);
-    if ((await confirmed.catch(ignoring(TaskNotFound))) === false) await this.delivered(id);
+    const confirmed = isAllowed(this.#act('task', id, rules.confirmHandOver), 'TASK_IS_DONE');
+    if ((await confirmed.catch(ignoring('TASK_NOT_FOUND'))) === false) await this.delivered(id);
   }
 
   /** Removes a tree with everything that is known of it; what is alive ends first. */
@@ -296,7 +288,7 @@ export class Requests {
     const delivery = { by: queue.name, stream, until: this.now + requestLeaseMs };
     const change = await this.#act('task', taskId, (now, at) =>
       rules.deliver(now, key, delivery, at, isDead ? carrier : undefined),
-    ).catch(ignoring(BeingDelivered, TaskNotFound));
+    ).catch(ignoring('BEING_DELIVERED', 'TASK_NOT_FOUND'));
     return change !== undefined && change.writes.length > 0;
   }
 
@@ -304,20 +296,20 @@ export class Requests {
   async undeliver(taskId: TaskId, key: string, stream: string): Promise<void> {
     const { name } = this.#database.queue;
     await this.#act('task', taskId, (task, at) => rules.undeliver(task, key, name, stream, at)).catch(
-      ignoring(TaskNotFound),
+      ignoring('TASK_NOT_FOUND'),
     );
   }
 
   /** The client has made a task of a question, or does not know it any more. */
   async entrust(taskId: TaskId, key: string, entrusted: Entrusted | undefined): Promise<void> {
     await this.#act('task', taskId, (task, at) => rules.entrust(task, key, entrusted, at)).catch(
-      ignoring(TaskNotFound),
+      ignoring('TASK_NOT_FOUND'),
     );
   }
 
   /** Nobody can or will answer: the handler's `ask` throws. */
   async withdraw(taskId: TaskId, key: string): Promise<void> {
-    await this.#act('task', taskId, (task, at) => rules.withdraw(task, [key], at)).catch(ignoring(Refusal));
+    await this.#act('task', taskId, (task, at) => rules.withdraw(task, [key], at)).catch(ignoringRefusals);
   }
 
   count(owner: Owner | undefined, what: 'live' | 'kept', upTo: number): Promise<number> {
@@ -348,6 +340,6 @@ function isLeftOut(task: Task): boolean {
 }
 
 /** False if the command was refused for this reason. */
-async function isAllowed(command: Promise<Change>, refusal: ErrorClass): Promise<boolean> {
-  return (await command.catch(ignoring(refusal))) !== undefined;
+async function isAllowed(command: Promise<Change>, code: ErrorCode): Promise<boolean> {
+  return (await command.catch(ignoring(code))) !== undefined;
 }

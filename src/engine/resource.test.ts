@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { CannotBeAsked, ProtocolError } from './recorded-error.ts';
 import { durableResource, matchUri, type ResourceOptions } from './resource.ts';
-import { InvalidTool } from './tool.ts';
 
 const daily = 'report://daily';
 const asked = { input: { uri: daily, variables: {} }, largest: 1_000 };
@@ -78,6 +77,6 @@ test('a URI is matched with the variables in it', () => {
 test('a name is one that a tool could have, and no tool has its key', () => {
   expect(resource()).toMatchObject({ name: 'resource/daily', listedAs: 'daily', method: 'resources/read' });
   const named = () => durableResource('the daily', { uri: daily }, async () => '');
-  expect(named).toThrow(InvalidTool);
+  expect(named).toThrow(expect.objectContaining({ code: 'INVALID_TOOL' }));
   expect(named).toThrow('"the daily" is no name for a resource');
 });

@@ -1,5 +1,5 @@
 /** Durable resources: each `resources/read` of one becomes a task, as each call of a durable tool does. */
-import { HoldfastError } from '../model/errors.ts';
+import { InvalidValue } from '../model/errors.ts';
 import { isJsonObject, type Json } from '../model/json.ts';
 import { carried } from './carried.ts';
 import type { TaskContext } from './context.ts';
@@ -113,13 +113,15 @@ function resultOf(value: Json | undefined, uri: string, mimeType: string | undef
   if (isContents(value)) return { contents: value };
   if (isJsonObject(value) && Array.isArray(value.contents)) {
     if (isContents(value.contents)) return value;
-    throw new HoldfastError(
+    throw new InvalidValue(
+      'INVALID_RESULT',
       'The handler returned contents of which some have no "uri", or neither a "text" nor a "blob".',
     );
   }
   if (typeof value === 'object' && value !== null)
     return { contents: [{ uri, mimeType: mimeType ?? 'application/json', text: JSON.stringify(value) }] };
-  throw new HoldfastError(
+  throw new InvalidValue(
+    'INVALID_RESULT',
     `The handler returned ${value === undefined ? 'nothing' : JSON.stringify(value)}, which is no resource. Return a text, contents, or an object to be shown as JSON.`,
   );
 }

@@ -5,7 +5,7 @@
 
 import { backoffMs } from '../model/backoff.ts';
 import type { Clock } from '../model/clock.ts';
-import { ClaimLost, HoldfastError, ignoring, Refusal, TaskMoved } from '../model/errors.ts';
+import { HoldfastError, hasCode, ignoringRefusals, refusal } from '../model/errors.ts';
 import type { Json } from '../model/json.ts';
 import type { Failed, Outcome } from '../model/outcome.ts';
 import type { Task, TaskId } from '../model/task.ts';
@@ -284,7 +284,7 @@ export class Run {
     const report = this.#reporter.take();
     try {
       await this.#update((task, at) => {
-        if (task.version !== seenVersion) return new TaskMoved(task.id, seenVersion, task.version);
+        if (task.version !== seenVersion) return refusal('TASK_MOVED', task.id, seenVersion, task.version);
         const before = batch
           ? advance(task, this.claim, { batch, calls, report }, at, new Map())
           : rules.report(task, this.claim, report, at);
@@ -295,7 +295,7 @@ export class Run {
       });
       return true;
     } catch (error) {
-      if (!(error instanceof TaskMoved)) throw error;
+      if (!hasCode(error, 'TASK_MOVED')) throw error;
       this.#reporter.giveBack(report);
       return false;
     }
@@ -323,7 +323,7 @@ export class Run {
     try {
       await this.#commitEnd(end);
     } catch (error) {
-      if (isInstance(error, ClaimLost)) return false;
+      if (hasCode(error, 'CLAIM_LOST')) return false;
       if (isInstance(error, StoreError)) {
         this.#parts.settings.onUnrecorded(this.#task.rootId, error);
         throw error;
@@ -410,6 +410,6 @@ export class Run {
     const cancelled = this.#parts.store.update('family', id, (family) =>
       rules.cancel(family, this.#parts.clock.now(), reason),
     );
-    await cancelled.catch(ignoring(Refusal));
+    await cancelled.catch(ignoringRefusals);
   }
 }

@@ -1,24 +1,39 @@
 /** What can be wrong with the place where tasks are kept. Every message names the place and the remedy. */
-import { Unavailable } from '../model/errors.ts';
+import { type StoreErrorCode, Unavailable } from '../model/errors.ts';
 import type { TaskId } from '../model/task.ts';
 
 export type StoreTrouble = 'full' | 'readOnly' | 'damaged' | 'busy' | 'unreachable' | 'closed' | 'other';
 
 export class StoreError extends Unavailable {
-  /** In one word, for counting. */
-  readonly trouble: StoreTrouble = 'other';
+  declare readonly code: StoreErrorCode;
 
-  /** What callers are told: neither where the store is nor what it said. */
+  constructor(code: StoreErrorCode, place: string, problem: string, remedy: string, cause?: unknown) {
+    super(code, `${place}: ${problem}. ${remedy}`, cause === undefined ? undefined : { cause });
+  }
+
+  /** In one word, for counting. */
+  get trouble(): StoreTrouble {
+    return troubles[this.code] ?? 'other';
+  }
+
+  /** What callers are told: neither where the store is nor what it reported. */
   get forCallers(): string {
     const { trouble } = this;
     const reason = reasons[trouble];
     return `The task store is not available${reason && ` (${reason})`}. ${remedies[trouble] ?? 'Nothing was changed; try again.'}`;
   }
-
-  constructor(place: string, problem: string, remedy: string, cause?: unknown) {
-    super(`${place}: ${problem}. ${remedy}`, cause === undefined ? undefined : { cause });
-  }
 }
+
+const troubles: Partial<Record<StoreErrorCode, StoreTrouble>> = {
+  STORE_FULL: 'full',
+  STORE_READ_ONLY: 'readOnly',
+  STORE_CORRUPT: 'damaged',
+  TASK_DAMAGED: 'damaged',
+  STORE_BUSY: 'busy',
+  STORE_NOT_OPENED: 'unreachable',
+  STORE_TIMED_OUT: 'unreachable',
+  STORE_CLOSED: 'closed',
+};
 
 const reasons: Record<StoreTrouble, string> = {
   full: 'disk full',
@@ -36,21 +51,13 @@ const remedies: Partial<Record<StoreTrouble, string>> = {
   damaged: 'Nothing was changed; tell whoever runs this server.',
 };
 
-export class StoreFull extends StoreError {
-  override readonly trouble: StoreTrouble = 'full';
-}
-export class StoreReadOnly extends StoreError {
-  override readonly trouble: StoreTrouble = 'readOnly';
-}
-export class StoreCorrupt extends StoreError {
-  override readonly trouble: StoreTrouble = 'damaged';
-}
-/** What is stored of one task cannot be read. All other tasks are as they were. */
-export class TaskDamaged extends StoreCorrupt {
+/** The stored record of one task cannot be read. All other tasks are as they were. */
+export class TaskDamaged extends StoreError {
   readonly taskId: TaskId;
 
   constructor(place: string, taskId: TaskId, problem: string, cause?: unknown) {
     super(
+      'TASK_DAMAGED',
       place,
       `the record of task ${taskId} is damaged (${problem})`,
       'Other tasks are not affected. Restore this one from a back-up.',
@@ -63,17 +70,15 @@ export class TaskDamaged extends StoreCorrupt {
     return `What is stored of task ${this.taskId} is damaged, and nothing can be done with it. Other tasks are not affected; tell whoever runs this server.`;
   }
 }
-export class StoreBusy extends StoreError {
-  override readonly trouble: StoreTrouble = 'busy';
-}
-/** It gives no answer in time. Whoever waits for it longer may still get one. */
-export class StoreSilent extends StoreError {
-  override readonly trouble: StoreTrouble = 'unreachable';
+
+/** The store gives no answer in time. Whoever waits for it longer may still get one. */
+export class StoreTimedOut extends StoreError {
   readonly #mayBeDone: boolean;
 
-  /** `mayBeDone`: it was told to change something, and did not say whether it has. */
+  /** `mayBeDone`: it was told to change something, and did not report whether it has. */
   constructor(ms: number, mayBeDone: boolean, cause?: unknown) {
     super(
+      'STORE_TIMED_OUT',
       'The task store',
       `it has not answered for ${ms / 1_000} s`,
       'Check that it can be reached.',
@@ -87,16 +92,7 @@ export class StoreSilent extends StoreError {
     return 'The task store is not available (not reachable). Whether the request was carried out is not known; check before you repeat it.';
   }
 }
-export class StoreTooNew extends StoreError {}
-export class StoreNotOpened extends StoreError {
-  override readonly trouble: StoreTrouble = 'unreachable';
-}
-/** It is encrypted, and a key is missing, wrong, or not a key at all. */
-export class StoreNotUnlocked extends StoreError {}
-export class StoreClosed extends StoreError {
-  override readonly trouble: StoreTrouble = 'closed';
 
-  constructor(place: string) {
-    super(place, 'the store is closed', 'Open it again before using it.');
-  }
+export function storeClosed(place: string): StoreError {
+  return new StoreError('STORE_CLOSED', place, 'the store is closed', 'Open it again before using it.');
 }

@@ -9,7 +9,7 @@ import { runtime, type Timer } from '../model/runtime.ts';
 import { decorated } from './decorated.ts';
 import { type Observer, quietly } from './observer.ts';
 import type { Database } from './queue.ts';
-import { StoreClosed, StoreError, StoreSilent, TaskDamaged } from './store-errors.ts';
+import { StoreError, StoreTimedOut, TaskDamaged } from './store-errors.ts';
 
 const probeMs = 1_000;
 /** A store that has not finished any write for so long, though some are waiting, does not answer. */
@@ -115,7 +115,7 @@ export class StoreHealth {
       runtime.clearInterval(this.#silence);
       this.#silence = undefined;
     } else if (!this.#failure && runtime.monotonic() - this.#progressAt > silentMs) {
-      const silent = new StoreSilent(silentMs, true);
+      const silent = new StoreTimedOut(silentMs, true);
       this.#report(silent);
       this.#failed(silent);
     }
@@ -123,7 +123,7 @@ export class StoreHealth {
 
   /** True if the store itself failed. Refusals of rules are no failures, nor is the damage of a single task. */
   #report(error: unknown): boolean {
-    if (!(error instanceof StoreError) || error instanceof StoreClosed) return false;
+    if (!(error instanceof StoreError) || error.code === 'STORE_CLOSED') return false;
     if (error instanceof TaskDamaged) {
       this.#damaged(error.taskId, error.message);
       return false;

@@ -1,7 +1,7 @@
 /** What can be said to `createTasks` and `work`, and the numbers that come of it. */
 import type { Clock } from '../model/clock.ts';
 import { type Duration, type Size, toBytes, toMs } from '../model/duration.ts';
-import { HoldfastError } from '../model/errors.ts';
+import { InvalidOptions } from '../model/errors.ts';
 import type { Origin, Owner, TaskId, Unpublished } from '../model/task.ts';
 import type { WatchdogMode } from '../watchdog/watchdog.ts';
 import type { Actor } from './audit.ts';
@@ -89,12 +89,11 @@ export interface Extents extends Bounds {
   readonly largestStore: number;
 }
 
-export class StoreTooSmall extends HoldfastError {
-  constructor(given: Size) {
-    super(
-      `A store of at most ${JSON.stringify(given)} would hold next to nothing: largestStore is at least 1 MB.`,
-    );
-  }
+function storeTooSmall(given: Size): InvalidOptions {
+  return new InvalidOptions(
+    'STORE_TOO_SMALL',
+    `A store of at most ${JSON.stringify(given)} would hold next to nothing: largestStore is at least 1 MB.`,
+  );
 }
 
 const smallestStore = 1_000_000;
@@ -102,7 +101,7 @@ const smallestStore = 1_000_000;
 export function extentsOf(options: Partial<TasksOptions>): Extents {
   const { largestStore: size } = options;
   const largestStore = size === undefined ? Number.POSITIVE_INFINITY : toBytes(size);
-  if (largestStore < smallestStore) throw new StoreTooSmall(size!);
+  if (largestStore < smallestStore) throw storeTooSmall(size!);
   return {
     ...defaultBounds,
     ...options.bounds,

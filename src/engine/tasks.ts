@@ -1,7 +1,7 @@
 /** The front door: durable tools on a store, for bindings and for authors who have no MCP server at hand. */
 import { type Clock, systemClock } from '../model/clock.ts';
 import { toMs } from '../model/duration.ts';
-import { HoldfastError, TaskNotFound } from '../model/errors.ts';
+import { InvalidOptions, refusal } from '../model/errors.ts';
 import { digestOf, newId } from '../model/id.ts';
 import type { InputResponse } from '../model/input.ts';
 import type { Json } from '../model/json.ts';
@@ -43,20 +43,18 @@ import * as rules from './transitions.ts';
 import { TreeListeners } from './watches.ts';
 import { Worker } from './worker.ts';
 
-export class UnknownTool extends HoldfastError {
-  constructor(name: string, known: readonly string[]) {
-    super(
-      `There is no durable tool "${name}". There ${known.length === 1 ? 'is' : 'are'}: ${known.join(', ')}.`,
-    );
-  }
+function unknownTool(name: string, known: readonly string[]): InvalidOptions {
+  return new InvalidOptions(
+    'UNKNOWN_TOOL',
+    `There is no durable tool "${name}". There ${known.length === 1 ? 'is' : 'are'}: ${known.join(', ')}.`,
+  );
 }
 
-export class DuplicateTool extends HoldfastError {
-  constructor({ name, version }: DurableTool) {
-    super(
-      `There are two durable tools "${name}" of version "${version}". Give one of them another name or version.`,
-    );
-  }
+function duplicateTool({ name, version }: DurableTool): InvalidOptions {
+  return new InvalidOptions(
+    'DUPLICATE_TOOL',
+    `There are two durable tools "${name}" of version "${version}". Give one of them another name or version.`,
+  );
 }
 
 const local: Owner = 'local';
@@ -125,7 +123,7 @@ export class Tasks implements AsyncDisposable {
     const seen = new Set<string>();
     for (const tool of this.#durable) {
       const key = `${tool.name} ${tool.version}`;
-      if (seen.has(key)) throw new DuplicateTool(tool);
+      if (seen.has(key)) throw duplicateTool(tool);
       seen.add(key);
     }
   }
@@ -255,7 +253,7 @@ export class Tasks implements AsyncDisposable {
     const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
     const look = async () => {
       const task = await store.get(id);
-      if (!task) reject(new TaskNotFound(id));
+      if (!task) reject(refusal('TASK_NOT_FOUND', id));
       else if (task.phase === 'done') resolve(task.outcome);
     };
     // What goes wrong in any look ends the wait, even while another one is not answered yet.
@@ -305,7 +303,7 @@ export class Tasks implements AsyncDisposable {
   /** The newest registered version of a tool, of a resource as `resource/NAME`, or of a prompt as `prompt/NAME`. */
   tool(name: string): DurableTool {
     const tool = this.#durable.findLast((one) => one.name === name);
-    if (!tool) throw new UnknownTool(name, [...new Set(this.#durable.map((one) => one.name))]);
+    if (!tool) throw unknownTool(name, [...new Set(this.#durable.map((one) => one.name))]);
     return tool;
   }
 

@@ -1,5 +1,5 @@
 import { type Duration, toMs } from '../model/duration.ts';
-import { HoldfastError } from '../model/errors.ts';
+import { InvalidOptions } from '../model/errors.ts';
 import type { Json } from '../model/json.ts';
 import { longestVersion } from '../model/lengths.ts';
 import type { Failed, Outcome } from '../model/outcome.ts';
@@ -10,8 +10,6 @@ import type { ResourceResult } from './resource.ts';
 import { type Retry, type RetryPolicy, retryPolicy } from './retry.ts';
 import type { InputOf, OutputOf, Schema } from './schema.ts';
 import { failureOf, outcomeOf, type ToolResult } from './tool-result.ts';
-
-export class InvalidTool extends HoldfastError {}
 
 /** The requests that can become tasks. */
 export type RequestMethod = 'tools/call' | 'resources/read' | 'prompts/get';
@@ -173,14 +171,16 @@ export function durableTool<
 
 export function checkedName(kind: string, name: string): string {
   if (/^[A-Za-z0-9_.-]{1,128}$/.test(name)) return name;
-  throw new InvalidTool(
+  throw new InvalidOptions(
+    'INVALID_TOOL',
     `"${name}" is no name for a ${kind}: use 1 to 128 letters, digits, "_", "-" and ".".`,
   );
 }
 
 function checkedVersion(version: string): string {
   if (typeof version === 'string' && version !== '' && version.length <= longestVersion) return version;
-  throw new InvalidTool(
+  throw new InvalidOptions(
+    'INVALID_TOOL',
     `${JSON.stringify(version)} is not a version of a tool: use a text of 1 to ${longestVersion} characters.`,
   );
 }
@@ -188,14 +188,18 @@ function checkedVersion(version: string): string {
 /** TypeScript says so too; in JavaScript it would only show at the first call. */
 export function checkedSchema<S extends Schema | undefined>(what: string, schema: S): S {
   if (schema === undefined || schema?.['~standard']) return schema;
-  throw new InvalidTool(
+  throw new InvalidOptions(
+    'INVALID_TOOL',
     `The ${what} is no schema: give one of a library with Standard Schema, such as z.object({ … }) of zod.`,
   );
 }
 
 export function checkedHandler<H>(name: string, handler: H): H {
   if (typeof handler === 'function') return handler;
-  throw new InvalidTool(`There is no handler for ${name}: give a function behind its options.`);
+  throw new InvalidOptions(
+    'INVALID_TOOL',
+    `There is no handler for ${name}: give a function behind its options.`,
+  );
 }
 
 /** The options that tools, resources and prompts share, as the engine wants them. */

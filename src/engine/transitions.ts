@@ -9,16 +9,7 @@
  *   4. a tree is purged as one unit                    8. retention never ends live work
  */
 import { answerProblem } from '../model/answer.ts';
-import {
-  BadAnswer,
-  BeingDelivered,
-  IdempotencyKeyReused,
-  NotClaimable,
-  Refusal,
-  TaskExists,
-  TaskIsDone,
-  TaskMoved,
-} from '../model/errors.ts';
+import { Refusal, refusal } from '../model/errors.ts';
 import type { Report, TaskEvent } from '../model/event.ts';
 import {
   type Delivery,
@@ -61,12 +52,12 @@ export function create(
   at: number,
   holder?: NewHolder,
 ): Verdict {
-  if (existing?.id === request.id) return new TaskExists(request.origin.named?.taskId ?? request.id);
+  if (existing?.id === request.id) return refusal('TASK_EXISTS', request.origin.named?.taskId ?? request.id);
   if (existing) {
     const { key, argumentsDigest } = existing.idempotency!;
     return argumentsDigest === request.idempotency?.argumentsDigest
       ? unchanged(existing)
-      : new IdempotencyKeyReused(key);
+      : refusal('IDEMPOTENCY_KEY_REUSED', key);
   }
   const task = newTask(request, at, { rootId: request.id, ordinal: 0, depth: 0 });
   const created: TaskEvent = { type: 'created' };
@@ -158,11 +149,12 @@ export function isSuspect({ deaths = 0 }: Task): boolean {
  * counts as a death is not claimed but rests first: the change then leaves it without a holder.
  */
 export function claim(task: Task, holder: NewHolder, at: number, freed?: FreedHolder): Verdict {
-  if (task.phase === 'done') return new NotClaimable(task.id, 'done');
+  if (task.phase === 'done') return refusal('NOT_CLAIMABLE', task.id, 'done');
   if (task.wakeAt === null || !(task.isReady || task.wakeAt <= at))
-    return new NotClaimable(task.id, 'parked');
+    return refusal('NOT_CLAIMABLE', task.id, 'parked');
   const previous = task.holder;
-  if (previous && !isFreed(previous, freed)) return new NotClaimable(task.id, 'held by a living worker');
+  if (previous && !isFreed(previous, freed))
+    return refusal('NOT_CLAIMABLE', task.id, 'held by a living worker');
   const counted = previous && previous.name !== holder.name ? afterDeath(task, previous) : {};
   if (previous && counted.deaths !== undefined) {
     const until = at + restMs;
@@ -213,7 +205,7 @@ export function park(
   at: number,
 ): Verdict {
   return fenced(task, claim, (held) => {
-    if (task.version !== seenVersion) return new TaskMoved(task.id, seenVersion, task.version);
+    if (task.version !== seenVersion) return refusal('TASK_MOVED', task.id, seenVersion, task.version);
     const parked = changed(asleep(bumped(withoutHolder(held)), until), at, [{ type: 'parked', until }]);
     if (task.version !== claimedVersion) return parked;
     return { ...parked, writes: parked.writes.map((one) => ({ ...one, isIdle: true })) };
@@ -315,7 +307,7 @@ export function answer(task: Task, responses: Readonly<Record<string, InputRespo
       continue;
     }
     const problem = answerProblem(input.request, response);
-    if (problem) return new BadAnswer(input.key, problem);
+    if (problem) return refusal('BAD_ANSWER', input.key, problem);
     const { delivery: _, ...asked } = input;
     inputs.push({ ...asked, state: 'answered', answeredAt: at, response });
     events.push({ type: 'answered', key: input.key });
@@ -346,7 +338,7 @@ export function explain(task: Task, message: string, at: number): Verdict {
 
 /** Completes from outside what the handler waits for, or will wait for, under this name. */
 export function completeEvent(task: Task, name: string, value: Json, at: number): Verdict {
-  if (task.phase === 'done') return new TaskIsDone(task.id);
+  if (task.phase === 'done') return refusal('TASK_IS_DONE', task.id);
   if (task.completions && Object.hasOwn(task.completions, name)) return unchanged(task);
   const completions = { ...task.completions, [name]: value };
   const next = task.heldOutcome === undefined ? wake(bumped(task), at) : bumped(task);
@@ -387,7 +379,8 @@ export function deliver(
   if (!open) return unchanged(task);
   const { delivery: other } = open;
   const isOurs = other?.by === delivery.by && other.stream === delivery.stream;
-  if (other && !isOurs && other.until > at && other.by !== deadProcess) return new BeingDelivered(key);
+  if (other && !isOurs && other.until > at && other.by !== deadProcess)
+    return refusal('BEING_DELIVERED', key);
   return withDelivery(task, { ...open, delivery }, at, 'delivering');
 }
 

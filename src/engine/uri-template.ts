@@ -1,8 +1,8 @@
+import { InvalidOptions } from '../model/errors.ts';
 /**
  * URIs and the simple templates of RFC 6570 that stand for many: `{name}` for one segment, `{+name}` for several.
  * Matching takes time that grows with the length of a URI and no faster, because URIs come from strangers.
  */
-import { InvalidTool } from './tool.ts';
 
 export interface UriTemplate {
   /** The names of its variables; none if it is a fixed URI. */
@@ -21,7 +21,7 @@ export function uriTemplate(text: string): UriTemplate {
 
 function partsOf(text: string): readonly Part[] {
   const refuse = (why: string): never => {
-    throw new InvalidTool(`"${text}" is no URI, and no template of URIs: ${why}.`);
+    throw new InvalidOptions('INVALID_TOOL', `"${text}" is no URI, and no template of URIs: ${why}.`);
   };
   if (!/^[A-Za-z][A-Za-z0-9+.-]*:/.test(text)) refuse('begin it with a scheme, as in "report://daily"');
   const parts = text.split(/(\{[^{}]*\})/).filter((piece) => piece !== '');

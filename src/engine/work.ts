@@ -1,9 +1,10 @@
 /** One attempt at a step, or one look of a poll, with its time-out. Nothing that it throws escapes. */
+import { hasCode } from '../model/errors.ts';
 import type { Json } from '../model/json.ts';
 import { isInstance, messageOf } from '../model/thrown.ts';
 import { withTimeout } from '../model/timeout.ts';
 import type { Call } from './call.ts';
-import { carried, NotJson, ValueTooLarge } from './carried.ts';
+import { carried } from './carried.ts';
 import type { PassHost } from './pass.ts';
 import { recordError, StepTimedOut, TerminalError } from './recorded-error.ts';
 import { restAfter } from './retry.ts';
@@ -41,7 +42,7 @@ export async function attempt(call: Call, host: Surroundings): Promise<Attempted
     return { type: 'settled', ok: true, ...(value !== undefined && { value }) };
   } catch (error) {
     const failed = call.attempts + 1;
-    const final = [TerminalError, NotJson, ValueTooLarge].some((kind) => isInstance(error, kind));
+    const final = isInstance(error, TerminalError) || hasCode(error, 'NOT_JSON', 'VALUE_TOO_LARGE');
     if (purpose.kind === 'step' && !final && failed < purpose.retry.attempts) {
       const message = messageOf(error, longestComplaint);
       return { type: 'later', at: host.now() + restAfter(purpose.retry, failed), message };

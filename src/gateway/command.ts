@@ -144,7 +144,11 @@ function resultOf(report: Report): ToolResult<Report> {
 // --- Arguments of a program --------------------------------------------------------------------------------
 
 /** An input that no program can be given. */
-class ArgumentRefused extends HoldfastError {}
+class ArgumentRefused extends HoldfastError {
+  constructor(message: string) {
+    super('ARGUMENT_REFUSED', message);
+  }
+}
 
 /** Linux takes no longer word, and no other system takes much more. */
 const longestArgument = 131_071;

@@ -1,13 +1,11 @@
 /** A config file as JSON in which every value knows its line, so that whatever is wrong with it can be found. */
 import { readFileSync } from 'node:fs';
 import { type Duration, toMs } from '../model/duration.ts';
-import { HoldfastError } from '../model/errors.ts';
+import { InvalidOptions } from '../model/errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 
-export class InvalidConfig extends HoldfastError {
-  constructor(file: string, line: number | undefined, reason: string) {
-    super(`${file}${line === undefined ? '' : `:${line}`}: ${reason}`);
-  }
+function invalidConfig(file: string, line: number | undefined, reason: string): InvalidOptions {
+  return new InvalidOptions('INVALID_CONFIG', `${file}${line === undefined ? '' : `:${line}`}: ${reason}`);
 }
 
 type Path = readonly (string | number)[];
@@ -17,7 +15,7 @@ export function readConfigFile(file: string): Entry {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw new InvalidConfig(file, undefined, `it cannot be read: ${(error as Error).message}`);
+    throw invalidConfig(file, undefined, `it cannot be read: ${(error as Error).message}`);
   }
   return parseConfig(text, file);
 }
@@ -32,7 +30,7 @@ export function parseConfig(written: string, file: string): Entry {
     const { message } = error as Error;
     const line = /\(line (\d+) column \d+\)/.exec(message)?.[1];
     const [what] = message.split(/ in JSON| \(line/) as [string];
-    throw new InvalidConfig(file, line ? Number(line) : text.split('\n').length, `it is not JSON: ${what}.`);
+    throw invalidConfig(file, line ? Number(line) : text.split('\n').length, `it is not JSON: ${what}.`);
   }
   return new Entry(value, [], { file, lines: linesIn(text) });
 }
@@ -61,7 +59,7 @@ export class Entry {
   }
 
   refuse(reason: string): never {
-    throw new InvalidConfig(this.#source.file, this.#source.lines.get(JSON.stringify(this.#path)), reason);
+    throw invalidConfig(this.#source.file, this.#source.lines.get(JSON.stringify(this.#path)), reason);
   }
 
   /** The name of the server or command that it belongs to. */

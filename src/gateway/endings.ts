@@ -29,7 +29,7 @@ export type CallEnding =
 /** An upstream that there is no connection to. */
 export class UpstreamUnreachable extends HoldfastError {
   constructor(upstream: string, why: string) {
-    super(`The server "${upstream}" cannot be reached: ${why}`);
+    super('UPSTREAM_UNREACHABLE', `The server "${upstream}" cannot be reached: ${why}`);
   }
 }
 
@@ -38,7 +38,7 @@ export class CallEnded extends HoldfastError {
   readonly outcome: Failed;
 
   constructor(outcome: Failed) {
-    super(`The call ended: ${outcome.kind}.`);
+    super('CALL_ENDED', `The call ended: ${outcome.kind}.`);
     this.outcome = outcome;
   }
 }
@@ -49,7 +49,7 @@ export function lost(message: string): CallEnding {
 
 export function endingOfError(error: unknown): CallEnding {
   if (error instanceof RemoteError || error instanceof TaskFailed) {
-    const { code, message, data } = error;
+    const { rpcCode: code, message, data } = error;
     const details = { ...(code !== undefined && { code }), ...(data !== undefined && { data }) };
     return { kind: 'failed', outcome: { kind: 'failure', message, ...details } };
   }

@@ -4,7 +4,6 @@ import { type McpRequestContext, Server, type ServerNotifier } from '@modelconte
 import type { TasksOptions as EngineOptions } from '../engine/tasks-options.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { within } from '../model/timeout.ts';
-import type { WireFault } from '../protocol/dialect.ts';
 import { invalidParams } from '../protocol/json-rpc.ts';
 import { RemoteError } from '../requestor/errors.ts';
 import { Fault } from '../server/attachment.ts';
@@ -263,7 +262,9 @@ async function passedOn(upstream: Upstream, method: string, { _meta, ...params }
     const { resultType: _, _meta: _other, ...result } = await upstream.request(method, params);
     return result;
   } catch (error) {
-    throw error instanceof RemoteError ? new Fault(error as WireFault) : error;
+    if (!(error instanceof RemoteError)) throw error;
+    const { rpcCode: code, message, data } = error;
+    throw new Fault({ code, message, ...(data !== undefined && { data }) });
   }
 }
 

@@ -199,7 +199,10 @@ const patienceMs = { known: 30_000, anonymous: 2_000 };
 
 export class NotAttributed extends HoldfastError {
   constructor() {
-    super('Several callers have calls under way there, and it is not known which of them is asked.');
+    super(
+      'NOT_ATTRIBUTED',
+      'Several callers have calls under way there, and it is not known which of them is asked.',
+    );
   }
 }
 

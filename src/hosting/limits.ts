@@ -1,5 +1,5 @@
 /** What callers may ask of a server: the numbers, and the words. `limiter.ts` holds callers to them. */
-import { HoldfastError } from '../model/errors.ts';
+import { InvalidOptions } from '../model/errors.ts';
 import { OverLimit } from '../protocol/errors.ts';
 
 const forOthers = 'and what is left is for callers who have hardly any: try again later.';
@@ -49,17 +49,18 @@ export function overLimit(limits: Limits, name: keyof Limits, retryAfterMs?: num
   return new OverLimit(name, `${message}${advice}`, retryAfterMs);
 }
 
-export class InvalidLimit extends HoldfastError {
-  constructor(name: string, value: unknown) {
-    super(`limits.${name} must be a whole number of at least 1, or Infinity, not ${String(value)}.`);
-  }
+function invalidLimit(name: string, value: unknown): InvalidOptions {
+  return new InvalidOptions(
+    'INVALID_LIMIT',
+    `limits.${name} must be a whole number of at least 1, or Infinity, not ${String(value)}.`,
+  );
 }
 
 export function limitsFrom(given: Partial<Limits> = {}): Limits {
   for (const [name, value] of Object.entries(given)) {
-    if (!Object.hasOwn(all, name)) throw new InvalidLimit(name, 'something that there is no limit for');
+    if (!Object.hasOwn(all, name)) throw invalidLimit(name, 'something that there is no limit for');
     if (value !== Number.POSITIVE_INFINITY && !(Number.isInteger(value) && value >= 1))
-      throw new InvalidLimit(name, value);
+      throw invalidLimit(name, value);
   }
   return { ...defaultLimits, ...given };
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Actor } from '../engine/audit.ts';
 import type { AuditRecorder } from '../engine/audit-log.ts';
 import type { Requests, TaskTree } from '../engine/requests.ts';
-import { TaskNotFound } from '../model/errors.ts';
+import { type Refusal, refusal } from '../model/errors.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Owner, Task } from '../model/task.ts';
 import type { Caller } from './caller.ts';
@@ -52,9 +52,9 @@ function storable(id: string): string {
   return id.slice(0, longestId).toWellFormed().replaceAll('\0', '\ufffd');
 }
 
-export function denied(requests: Requests, caller: Caller, taskId: string, method: string): TaskNotFound {
+export function denied(requests: Requests, caller: Caller, taskId: string, method: string): Refusal {
   noteDenied(requests, caller, taskId, method);
-  return new TaskNotFound(taskId);
+  return refusal('TASK_NOT_FOUND', taskId);
 }
 
 /** A request was turned away before anything of it was read, or because its session is not its owner's. */

@@ -6,7 +6,7 @@
 
 import { keyedId, Sealer } from '../access/seal.ts';
 import type { Requests, TaskTree } from '../engine/requests.ts';
-import { BadAnswer } from '../model/errors.ts';
+import { refusal } from '../model/errors.ts';
 import type { TaskEvent } from '../model/event.ts';
 import type { InputResponse } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -196,7 +196,7 @@ export async function answerQuestions(
   for (const { key, taskId, ownKey } of questionsOf(tree)) {
     if (!Object.hasOwn(responses, key)) continue;
     const response = responses[key];
-    if (!isJsonObject(response)) throw new BadAnswer(key, 'it must be an object');
+    if (!isJsonObject(response)) throw refusal('BAD_ANSWER', key, 'it must be an object');
     byTask.set(taskId, { ...byTask.get(taskId), [ownKey]: response });
   }
   if (byTask.size > 0) await requests.answer(topOf(tree).id, byTask, actorOf(caller));

@@ -25,7 +25,7 @@ export class ResultNotRecorded extends Unavailable {
   readonly #error: StoreError;
 
   constructor(error: StoreError) {
-    super(error.message, { cause: error });
+    super('RESULT_NOT_RECORDED', error.message, { cause: error });
     this.#error = error;
   }
 

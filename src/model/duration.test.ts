@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { InvalidDuration, toMs } from './duration.ts';
+import { toMs } from './duration.ts';
 
 test.each([
   [1_500, 1_500],
@@ -28,6 +28,6 @@ test.each([
   undefined,
   '1e3s',
 ])('%j is refused with a sentence that shows what would do', (given) => {
-  expect(() => toMs(given as never)).toThrow(InvalidDuration);
+  expect(() => toMs(given as never)).toThrow(expect.objectContaining({ code: 'INVALID_DURATION' }));
   expect(() => toMs(given as never)).toThrow(/'30s'/);
 });

@@ -1,5 +1,5 @@
 /** Lengths of time and sizes as people write them. */
-import { HoldfastError } from './errors.ts';
+import { InvalidOptions } from './errors.ts';
 import { shown } from './thrown.ts';
 
 /** A length of time as people write it (`'30s'`, `'24h'`), or a number of milliseconds. */
@@ -7,18 +7,17 @@ export type Duration = number | `${number}${keyof typeof unitMs}`;
 
 const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-export class InvalidDuration extends HoldfastError {
-  constructor(given: unknown, where?: string) {
-    super(
-      `${where === undefined ? '' : `${where}: `}${shown(given)} is not a duration: give milliseconds as a whole number, or a number with a unit, such as '500ms', '30s', '5m', '24h' or '7d'.`,
-    );
-  }
+function invalidDuration(given: unknown, where?: string): InvalidOptions {
+  return new InvalidOptions(
+    'INVALID_DURATION',
+    `${where === undefined ? '' : `${where}: `}${shown(given)} is not a duration: give milliseconds as a whole number, or a number with a unit, such as '500ms', '30s', '5m', '24h' or '7d'.`,
+  );
 }
 
 /** `where` names the call or option that got the duration, for the message if it is none. */
 export function toMs(duration: Duration, where?: string): number {
   const ms = amountOf(duration, /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/, unitMs);
-  if (!Number.isSafeInteger(ms) || ms < 0) throw new InvalidDuration(duration, where);
+  if (!Number.isSafeInteger(ms) || ms < 0) throw invalidDuration(duration, where);
   return ms;
 }
 
@@ -27,18 +26,17 @@ export type Size = number | `${number}${' ' | ''}${keyof typeof unitBytes}`;
 
 const unitBytes = { KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 } as const;
 
-export class InvalidSize extends HoldfastError {
-  constructor(given: unknown) {
-    super(
-      `${shown(given)} is not a size: give bytes as a whole number, or a number with a unit, such as '500 MB' or '2 GB'.`,
-    );
-  }
+function invalidSize(given: unknown): InvalidOptions {
+  return new InvalidOptions(
+    'INVALID_SIZE',
+    `${shown(given)} is not a size: give bytes as a whole number, or a number with a unit, such as '500 MB' or '2 GB'.`,
+  );
 }
 
 export function toBytes(size: Size): number {
   const amount = amountOf(size, /^(\d+(?:\.\d+)?) ?(KB|MB|GB|TB)$/, unitBytes);
   const bytes = typeof size === 'number' ? amount : Math.round(amount);
-  if (!Number.isSafeInteger(bytes) || bytes < 0) throw new InvalidSize(size);
+  if (!Number.isSafeInteger(bytes) || bytes < 0) throw invalidSize(size);
   return bytes;
 }
 

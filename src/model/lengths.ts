@@ -2,7 +2,7 @@
  * How long names may be that somebody else chooses and that stores have in their indexes. An entry of an index in
  * Postgres has room for 2,704 bytes, and the longest owner, tool and idempotency key must fit into one.
  */
-import { NameTooLong } from './errors.ts';
+import { InvalidValue } from './errors.ts';
 
 export const longestOwner = 1_024;
 export const longestIdempotencyKey = 512;
@@ -21,7 +21,11 @@ export function checkIdempotencyKey(key: string): void {
 
 function checkLength(what: string, text: string, most: number, advice: string): void {
   const bytes = bytesOf(text, most);
-  if (bytes > most) throw new NameTooLong(what, bytes, most, advice);
+  if (bytes > most)
+    throw new InvalidValue(
+      'NAME_TOO_LONG',
+      `${what} is ${counted(bytes)} bytes long, and may have at most ${counted(most)}. ${advice}`,
+    );
 }
 
 /** An owner for records that only mention it. */
@@ -34,4 +38,8 @@ function bytesOf(text: string, enough: number): number {
   const longestEscape = 6;
   if (text.length * longestEscape <= enough) return text.length;
   return new TextEncoder().encode(JSON.stringify(text)).length - '""'.length;
+}
+
+function counted(bytes: number): string {
+  return bytes.toLocaleString('en-US');
 }

@@ -4,7 +4,7 @@
  * what events brought; texts are the author's own words and stand, unless they are JSON, which is treated as the value
  * that it spells.
  */
-import { HoldfastError } from './errors.ts';
+import { InvalidOptions } from './errors.ts';
 import type { InputRecord, InputResponse } from './input.ts';
 import { isJsonObject, type Json, type JsonObject } from './json.ts';
 import type { Outcome } from './outcome.ts';
@@ -13,12 +13,11 @@ import type { Task } from './task.ts';
 /** Paths of names, without the lists on the way; `'all'` where nobody knows what is secret. */
 export type SecretFields = readonly (readonly string[])[] | 'all';
 
-export class InvalidSecret extends HoldfastError {
-  constructor(given: unknown) {
-    super(
-      `${JSON.stringify(given) ?? String(given)} is no path to a secret field: give names with "." between them, and "[]" behind the name of a list, such as "apiKey", "card.number" or "items[].token".`,
-    );
-  }
+function invalidSecret(given: unknown): InvalidOptions {
+  return new InvalidOptions(
+    'INVALID_SECRET',
+    `${JSON.stringify(given) ?? String(given)} is no path to a secret field: give names with "." between them, and "[]" behind the name of a list, such as "apiKey", "card.number" or "items[].token".`,
+  );
 }
 
 export const redacted = '[redacted]';
@@ -26,9 +25,9 @@ export const redacted = '[redacted]';
 const pathForm = /^[^.[\]\s]+(\[\])*(\.[^.[\]\s]+(\[\])*)*$/;
 
 export function secretFields(paths: readonly string[] = []): SecretFields {
-  if (!Array.isArray(paths)) throw new InvalidSecret(paths);
+  if (!Array.isArray(paths)) throw invalidSecret(paths);
   return paths.map((path) => {
-    if (typeof path !== 'string' || !pathForm.test(path)) throw new InvalidSecret(path);
+    if (typeof path !== 'string' || !pathForm.test(path)) throw invalidSecret(path);
     return path.replaceAll('[]', '').split('.');
   });
 }

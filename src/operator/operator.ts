@@ -17,7 +17,7 @@ import {
 } from '../engine/survey.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import * as rules from '../engine/transitions.ts';
-import { HoldfastError, Refusal, TaskNotFound } from '../model/errors.ts';
+import { HoldfastError, refusal } from '../model/errors.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { pagesOf } from '../model/pages.ts';
@@ -49,13 +49,9 @@ import {
 } from './summary.ts';
 
 /** What was asked for cannot be: the query says so, not the tasks. */
-export class BadQuery extends HoldfastError {}
-
-class QuestionNotOpen extends Refusal {
-  constructor(taskId: TaskId, key: string) {
-    super(
-      `Task ${taskId} has no open question "${shortText(key, 100)}": it was answered or taken back, or never asked.`,
-    );
+export class BadQuery extends HoldfastError {
+  constructor(message: string) {
+    super('INVALID_QUERY', message);
   }
 }
 
@@ -248,7 +244,8 @@ export class Operator implements OperatorDesk {
     checkAnswers({ [key]: response }, this.#tasks.extents.largestValue);
     const { store } = await this.#tasks.served();
     const { task } = await store.update('task', id, (one) => {
-      if (!openInputs(one).some((input) => input.key === key)) return new QuestionNotOpen(id, key);
+      if (!openInputs(one).some((input) => input.key === key))
+        return refusal('QUESTION_NOT_OPEN', id, shortText(key, 100));
       return onBehalfOf(this.#by, rules.answer(one, { [key]: response }, this.#tasks.clock.now()));
     });
     return this.#summary(task);
@@ -273,7 +270,7 @@ export class Operator implements OperatorDesk {
 
   async #known(id: TaskId, what: string): Promise<Task> {
     const found = await this.#find(id, what);
-    if (!found) throw new TaskNotFound(id);
+    if (!found) throw refusal('TASK_NOT_FOUND', id);
     return found.task;
   }
 

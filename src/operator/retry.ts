@@ -7,20 +7,10 @@ import type { Actor } from '../engine/audit.ts';
 import type { Database } from '../engine/queue.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import type { CreateOptions } from '../engine/tasks-options.ts';
-import { NotARoot, Refusal, TaskExists, TaskNotFound } from '../model/errors.ts';
+import { hasCode, refusal } from '../model/errors.ts';
 import { isJsonObject, type Json } from '../model/json.ts';
 import { type Standing, standingOf } from '../model/standing.ts';
 import type { DoneTask, Task, TaskId } from '../model/task.ts';
-
-class NotRetryable extends Refusal {
-  constructor(taskId: TaskId, standing: Standing) {
-    super(
-      standing === 'completed'
-        ? `Task ${taskId} has completed. Only what failed, was lost or was cancelled can be retried.`
-        : `Task ${taskId} is ${standing}: cancel it first, or wait for its end. Only what failed, was lost or was cancelled can be retried.`,
-    );
-  }
-}
 
 const retryable: ReadonlySet<Standing> = new Set<Standing>(['failed', 'lost', 'cancelled']);
 
@@ -35,8 +25,8 @@ export async function retryIdOf({ secrets }: Database, id: TaskId): Promise<Task
 
 /** The task that is or was made of the same call; refused unless there is reason to. */
 export async function retry(tasks: Tasks, task: Task, by: Actor): Promise<Task> {
-  if (task.parentId !== undefined) throw new NotARoot(task.id, task.rootId);
-  if (!isRetryable(task)) throw new NotRetryable(task.id, standingOf(task));
+  if (task.parentId !== undefined) throw refusal('NOT_A_ROOT', task.id, task.rootId);
+  if (!isRetryable(task)) throw refusal('NOT_RETRYABLE', task.id, standingOf(task));
   const database = await tasks.served();
   const id = await retryIdOf(database, task.id);
   const made = await database.store.get(id);
@@ -48,7 +38,7 @@ export async function retry(tasks: Tasks, task: Task, by: Actor): Promise<Task> 
     return await tasks.create(tool, tool.again ? tool.again(input) : input, options);
   } catch (error) {
     // Two who retried at the same time.
-    const winner = error instanceof TaskExists ? await database.store.get(id) : undefined;
+    const winner = hasCode(error, 'TASK_EXISTS') ? await database.store.get(id) : undefined;
     if (!winner) throw error;
     return winner;
   }
@@ -69,6 +59,6 @@ function inheritance({ id, origin, retention, createdAt, deadlineAt }: DoneTask)
 async function argumentsOf({ survey }: Database, id: TaskId): Promise<Json> {
   const page = await survey.history(id, { afterVersion: 0, limit: 1 });
   const opening = page?.commits[0]?.journal[0];
-  if (!isJsonObject(opening) || opening.arguments === undefined) throw new TaskNotFound(id);
+  if (!isJsonObject(opening) || opening.arguments === undefined) throw refusal('TASK_NOT_FOUND', id);
   return opening.arguments;
 }

@@ -1,14 +1,5 @@
 /** Refusals that only a peer can cause: what is wrong with a message, and how every dialect words it. */
-import {
-  BadAnswer,
-  HoldfastError,
-  IdempotencyKeyReused,
-  NameTooLong,
-  TaskExists,
-  TaskIsDone,
-  TaskNotFound,
-  Unavailable,
-} from '../model/errors.ts';
+import { HoldfastError, hasCode, Unavailable } from '../model/errors.ts';
 import type { InputKind } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
@@ -21,7 +12,7 @@ export class MissingCapability extends HoldfastError {
   readonly required: JsonObject;
 
   constructor(what: string, required: JsonObject) {
-    super(`${what} Declare it in the capabilities of the request.`);
+    super('MISSING_CAPABILITY', `${what} Declare it in the capabilities of the request.`);
     this.required = required;
   }
 }
@@ -31,13 +22,20 @@ export class CallFailed extends HoldfastError {
   readonly outcome: Exclude<Outcome, { kind: 'result' }>;
 
   constructor(outcome: Exclude<Outcome, { kind: 'result' }>) {
-    super(outcome.kind === 'cancelled' ? (outcome.reason ?? 'The work was cancelled.') : outcome.message);
+    super(
+      'CALL_FAILED',
+      outcome.kind === 'cancelled' ? (outcome.reason ?? 'The work was cancelled.') : outcome.message,
+    );
     this.outcome = outcome;
   }
 }
 
 /** The tool must be called as a task, or must not; or the method is not there for this caller. */
-export class NotOffered extends HoldfastError {}
+export class NotOffered extends HoldfastError {
+  constructor(message: string) {
+    super('NOT_OFFERED', message);
+  }
+}
 
 /** The caller asks for more than its share. */
 export class OverLimit extends HoldfastError {
@@ -46,19 +44,26 @@ export class OverLimit extends HoldfastError {
   readonly retryAfterMs: number | undefined;
 
   constructor(limit: string, message: string, retryAfterMs?: number) {
-    super(message);
+    super('LIMIT_REACHED', message);
     this.limit = limit;
     this.retryAfterMs = retryAfterMs;
   }
 }
 
 /** The message is not what its method needs. */
-export class InvalidParams extends HoldfastError {}
+export class InvalidParams extends HoldfastError {
+  constructor(message: string) {
+    super('INVALID_PARAMS', message);
+  }
+}
 
 /** The state that came back was not given out, not to this caller, not for this call, or too long ago. */
 export class InvalidRequestState extends HoldfastError {
   constructor(reason: string) {
-    super(`The requestState of this call cannot be used: ${reason}. Call the tool again without it.`);
+    super(
+      'INVALID_REQUEST_STATE',
+      `The requestState of this call cannot be used: ${reason}. Call the tool again without it.`,
+    );
   }
 }
 
@@ -94,8 +99,7 @@ export function commonFault(error: unknown): WireFault {
     return { code: internalError, message: error.message, data: overLimit(error) };
   if (error instanceof Unavailable)
     return { code: internalError, message: error.forCallers, data: unavailable };
-  if (refusalsOfParams.some((one) => error instanceof one))
-    return { code: invalidParams, message: (error as HoldfastError).message };
+  if (hasCode(error, ...refusalsOfParams)) return { code: invalidParams, message: error.message };
   return { code: internalError, message: 'Internal error: the server could not carry out the request.' };
 }
 
@@ -129,12 +133,12 @@ function failureOf({ outcome, message }: CallFailed): WireFault {
 }
 
 const refusalsOfParams = [
-  TaskNotFound,
-  TaskExists,
-  TaskIsDone,
-  BadAnswer,
-  IdempotencyKeyReused,
-  NameTooLong,
-  InvalidParams,
-  MissingCapability,
-];
+  'TASK_NOT_FOUND',
+  'TASK_EXISTS',
+  'TASK_IS_DONE',
+  'BAD_ANSWER',
+  'IDEMPOTENCY_KEY_REUSED',
+  'NAME_TOO_LONG',
+  'INVALID_PARAMS',
+  'MISSING_CAPABILITY',
+] as const;

@@ -64,7 +64,11 @@ const windowMs = toMs('1s');
 const mostUnconfirmed = 10_000;
 
 /** The server cancelled its request, and waits for no answer. */
-class RequestCancelled extends HoldfastError {}
+class RequestCancelled extends HoldfastError {
+  constructor(message: string) {
+    super('REQUEST_CANCELLED', message);
+  }
+}
 
 type Settled = { readonly result: JsonObject } | { readonly error: WireFault };
 
@@ -328,7 +332,7 @@ export function answering(method: string, server: string, answer: AnswerRequest)
     failure: (error) => ({
       kind: 'failure',
       message: messageOf(error),
-      ...(error instanceof ProtocolError && { code: error.code }),
+      ...(error instanceof ProtocolError && { code: error.rpcCode }),
     }),
   };
 }

@@ -1,15 +1,16 @@
 /** What can go wrong between a caller and the tasks of somebody else, each with a sentence for people. */
-import { HoldfastError } from '../model/errors.ts';
+import { type ErrorCode, HoldfastError } from '../model/errors.ts';
 import type { Json } from '../model/json.ts';
 
 /** The peer answered a request with an error. */
 export class RemoteError extends HoldfastError {
-  readonly code: number;
+  /** The code of JSON-RPC. */
+  readonly rpcCode: number;
   readonly data: Json | undefined;
 
   constructor({ code, message, data }: { code: number; message: string; data?: Json }) {
-    super(message);
-    this.code = code;
+    super('REMOTE_ERROR', message);
+    this.rpcCode = code;
     this.data = data;
   }
 }
@@ -24,7 +25,7 @@ export class ConnectionLost extends HoldfastError {
   readonly isUnsent: boolean;
 
   constructor(why: string, details: { retryAfterMs?: number; isOver?: boolean; isUnsent?: boolean } = {}) {
-    super(`The connection to the server was lost: ${why}`);
+    super('CONNECTION_LOST', `The connection to the server was lost: ${why}`);
     this.retryAfterMs = details.retryAfterMs;
     this.isOver = details.isOver ?? false;
     this.isUnsent = details.isUnsent ?? false;
@@ -34,14 +35,14 @@ export class ConnectionLost extends HoldfastError {
 /** No answer came in time. */
 export class RequestTimedOut extends HoldfastError {
   constructor(method: string, afterMs: number) {
-    super(`The server did not answer ${method} within ${afterMs} ms.`);
+    super('REQUEST_TIMED_OUT', `The server did not answer ${method} within ${afterMs} ms.`);
   }
 }
 
 /** The peer broke the protocol. What it did is said; nothing that it said is relied on. */
 export class MalformedAnswer extends HoldfastError {
   constructor(what: string) {
-    super(`The server broke the protocol: ${what}.`);
+    super('MALFORMED_ANSWER', `The server broke the protocol: ${what}.`);
   }
 }
 
@@ -49,48 +50,57 @@ export class MalformedAnswer extends HoldfastError {
 abstract class AboutTask extends HoldfastError {
   readonly taskId: string;
 
-  constructor(taskId: string, message: string) {
-    super(message);
+  constructor(code: ErrorCode, taskId: string, message: string) {
+    super(code, message);
     this.taskId = taskId;
   }
 }
 
 /** The task ended with an error of the protocol. */
 export class TaskFailed extends AboutTask {
-  readonly code: number | undefined;
+  /** The code of JSON-RPC. */
+  readonly rpcCode: number | undefined;
   readonly data: Json | undefined;
 
   constructor(taskId: string, { code, message, data }: { code?: number; message: string; data?: Json }) {
-    super(taskId, message);
-    this.code = code;
+    super('TASK_FAILED', taskId, message);
+    this.rpcCode = code;
     this.data = data;
   }
 }
 
 export class TaskCancelled extends AboutTask {
   constructor(taskId: string, reason: string | undefined) {
-    super(taskId, reason ?? `Task ${taskId} was cancelled.`);
+    super('TASK_CANCELLED', taskId, reason ?? `Task ${taskId} was cancelled.`);
   }
 }
 
 /** Nobody will ever know what became of it. */
 export class TaskLost extends AboutTask {
   constructor(taskId: string, why: string) {
-    super(taskId, `Task ${taskId} is lost: ${why}`);
+    super('TASK_LOST', taskId, `Task ${taskId} is lost: ${why}`);
   }
 }
 
 /** It was kept as long as was agreed, and not longer. */
 export class TaskExpired extends AboutTask {
   constructor(taskId: string, ttlMs: number) {
-    super(taskId, `Task ${taskId} has expired: the server kept it for ${ttlMs} ms, and that time is over.`);
+    super(
+      'TASK_EXPIRED',
+      taskId,
+      `Task ${taskId} has expired: the server kept it for ${ttlMs} ms, and that time is over.`,
+    );
   }
 }
 
 /** Waiting was given up: the server should have finished the task, or deleted it. It may still end; come back for it. */
 export class TaskOverdue extends AboutTask {
   constructor(taskId: string, why: string) {
-    super(taskId, `Task ${taskId} is overdue: ${why} Waiting was given up. Resume the call to try again.`);
+    super(
+      'TASK_OVERDUE',
+      taskId,
+      `Task ${taskId} is overdue: ${why} Waiting was given up. Resume the call to try again.`,
+    );
   }
 }
 
@@ -101,6 +111,7 @@ export class UnknownQuestion extends HoldfastError {
 
   constructor(taskId: string | undefined, method: string) {
     super(
+      'UNKNOWN_QUESTION',
       taskId === undefined
         ? `The server asks a question of a kind that is unknown here: "${method}". Call with a client that knows the kind.`
         : `Task ${taskId} asks a question of a kind that is unknown here: "${method}". It waits for the answer: give it with a client that knows the kind, then resume the call; or cancel the task.`,
@@ -112,13 +123,16 @@ export class UnknownQuestion extends HoldfastError {
 /** The server could not be reached for so long that waiting was given up. The task may go on; come back for it. */
 export class ServerUnreachable extends HoldfastError {
   constructor(forMs: number, last: string) {
-    super(`The server could not be reached for ${Math.round(forMs / 1_000)} s. ${last}`);
+    super(
+      'SERVER_UNREACHABLE',
+      `The server could not be reached for ${Math.round(forMs / 1_000)} s. ${last}`,
+    );
   }
 }
 
 /** Nobody waits any more. The task goes on. */
 export class Detached extends HoldfastError {
   constructor() {
-    super('Nobody waits for this task here any more. It goes on; resume it to come back.');
+    super('DETACHED', 'Nobody waits for this task here any more. It goes on; resume it to come back.');
   }
 }

@@ -206,7 +206,7 @@ export class Pursuit {
       const since = runtime.monotonic();
       return await this.#send(message, { onFailure: ({ message: why }) => patience.failed(since, why) });
     } catch (error) {
-      if (!(error instanceof RemoteError) || error.code !== invalidParams) throw error;
+      if (!(error instanceof RemoteError) || error.rpcCode !== invalidParams) throw error;
       if (!this.#known(taskId) && runtime.monotonic() < this.#unknownUntil) {
         await this.#halt.pause(this.#parts.pace.next({}), bell);
         return this.#seen(path, message);
@@ -291,7 +291,7 @@ export class Pursuit {
       return { kind: 'result', result: await this.#send(message, { isRepeatable: false }) };
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
-      const { code, message, data } = error;
+      const { rpcCode: code, message, data } = error;
       return { kind: 'failed', error: { code, message, ...(data !== undefined && { data }) } };
     }
   }

@@ -159,7 +159,7 @@ export async function insist<T>(
 /** Says nothing about the task. What went wrong over there is tried again where that does no harm. */
 export function saysNothing(error: Error, isRepeatable: boolean): boolean {
   if (error instanceof RemoteError)
-    return (isRepeatable && error.code === internalError) || isUnavailable(error.data);
+    return (isRepeatable && error.rpcCode === internalError) || isUnavailable(error.data);
   return error instanceof ConnectionLost || error instanceof RequestTimedOut;
 }
 

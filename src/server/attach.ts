@@ -2,7 +2,7 @@
 import type { McpServer, Server, ServerContext } from '@modelcontextprotocol/server';
 import type { RequestMethod } from '../engine/tool.ts';
 import { taskMethods } from '../hosting/task-methods.ts';
-import { HoldfastError } from '../model/errors.ts';
+import { InvalidOptions } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { subtasksExtension } from '../protocol/collapse.ts';
 import type { TaskMethodName } from '../protocol/dialect.ts';
@@ -23,13 +23,12 @@ import {
 } from './listings.ts';
 import { anything } from './streams.ts';
 
-export class AttachedTooLate extends HoldfastError {
-  constructor(method: string) {
-    const [kind] = method.split('/') as [string];
-    super(
-      `This server already answers ${method}. Attach tasks to it before its first ${kind.slice(0, -1)} is registered, and do not declare capabilities.${kind} in its constructor.`,
-    );
-  }
+function attachedTooLate(method: string): InvalidOptions {
+  const [kind] = method.split('/') as [string];
+  return new InvalidOptions(
+    'ATTACHED_TOO_LATE',
+    `This server already answers ${method}. Attach tasks to it before its first ${kind.slice(0, -1)} is registered, and do not declare capabilities.${kind} in its constructor.`,
+  );
 }
 
 type AnyHandler = (request: { params?: JsonObject }, context: ServerContext) => unknown;
@@ -46,7 +45,7 @@ export function attach(binding: Binding, mcp: McpServer | Server, options: Attac
   const kinds = kindsOf(binding, plainClients);
   for (const { call, lists } of kinds)
     for (const method of [call, ...lists.map(({ method }) => method)])
-      if (!isFree(server, method)) throw new AttachedTooLate(method);
+      if (!isFree(server, method)) throw attachedTooLate(method);
   attached.set(server, binding);
   const attachment = new Attachment(binding, server, plainClients);
   const { drafts } = binding;

@@ -11,7 +11,7 @@ import { anonymous, type Bearer, type Caller, type Credentials, local, ownerOf }
 import { Limiter } from '../hosting/limiter.ts';
 import { type Limits, limitsFrom } from '../hosting/limits.ts';
 import { type Duration, toMs } from '../model/duration.ts';
-import { HoldfastError } from '../model/errors.ts';
+import { InvalidOptions } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { checkIdempotencyKey, checkOwner } from '../model/lengths.ts';
 import type { Origin, Owner } from '../model/task.ts';
@@ -53,10 +53,11 @@ export interface ServingOptions {
   readonly toolNamed?: (name: string, input: unknown) => Called | undefined;
 }
 
-export class UnknownDraft extends HoldfastError {
-  constructor(draft: string) {
-    super(`There is no draft "${draft}". There are: ${allDrafts.join(', ')}.`);
-  }
+function unknownDraft(draft: string): InvalidOptions {
+  return new InvalidOptions(
+    'UNKNOWN_DRAFT',
+    `There is no draft "${draft}". There are: ${allDrafts.join(', ')}.`,
+  );
 }
 
 export interface Called extends Pick<ToolCall, 'tool' | 'input' | 'calledAs' | 'head'> {
@@ -127,7 +128,7 @@ export class Binding {
     this.limiter = new Limiter(limitsFrom(limits), tasks);
     const wanted = drafts === 'all' ? allDrafts : [drafts].flat();
     const unknown = wanted.find((draft) => !allDrafts.includes(draft));
-    if (unknown !== undefined) throw new UnknownDraft(unknown);
+    if (unknown !== undefined) throw unknownDraft(unknown);
     this.drafts = new Set(wanted);
     this.#draftsWithoutNames = new Set([...this.drafts].filter((draft) => draft !== 'sep-1686'));
     this.#windowMs = toMs(window);

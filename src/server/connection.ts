@@ -8,7 +8,7 @@ import type { Caller } from '../hosting/caller.ts';
 import { actorOf, noteRead, noteReadIn } from '../hosting/recording.ts';
 import { known, topOf } from '../hosting/task-methods.ts';
 import { untilDone } from '../hosting/waiting.ts';
-import { BadAnswer, Refusal, Unavailable } from '../model/errors.ts';
+import { hasCode, Refusal, Unavailable } from '../model/errors.ts';
 import { newId } from '../model/id.ts';
 import type { InputResponse } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -311,7 +311,7 @@ class Follower {
   ): Promise<void> {
     const { taskId, ownKey, request } = question;
     const isLeft = taken.aborted || channel.closed.aborted || this.#isStopped;
-    const isBad = !isLeft && error instanceof BadAnswer;
+    const isBad = !isLeft && hasCode(error, 'BAD_ANSWER');
     const badAnswers = (this.#badAnswers.get(idOf(question)) ?? 0) + Number(isBad);
     this.#badAnswers.set(idOf(question), badAnswers);
     if (isBad && badAnswers >= badAnswersAllowed) return this.#requests.withdraw(taskId, ownKey);

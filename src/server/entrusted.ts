@@ -68,7 +68,7 @@ export async function askThrough(
 
 /** The client lost its task, or is one that holds none any more. */
 function isLost(error: unknown): boolean {
-  return error instanceof Gone || (error instanceof RemoteError && error.code === methodNotFound);
+  return error instanceof Gone || (error instanceof RemoteError && error.rpcCode === methodNotFound);
 }
 
 function cancelThere(channel: Channel, { taskId, dialect }: Entrusted): void {

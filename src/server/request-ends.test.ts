@@ -12,6 +12,10 @@ const caller = { owner: 'ada', dialect: { revision: 'any' } } as unknown as Call
 
 class Busy extends Unavailable {
   readonly forCallers = 'busy';
+
+  constructor() {
+    super('STORE_BUSY', 'busy');
+  }
 }
 
 /** Notes what it is asked, and answers as told. */

@@ -7,7 +7,6 @@
  */
 
 import { Sealer } from '../access/seal.ts';
-import { NotJson, ValueTooLarge } from '../engine/carried.ts';
 import { inputRequest, type Question, readAnswer, type TaskContext } from '../engine/context.ts';
 import { InvalidInput } from '../engine/recorded-error.ts';
 import type { Requests } from '../engine/requests.ts';
@@ -20,7 +19,7 @@ import { actorOf, noteRead } from '../hosting/recording.ts';
 import { answerQuestions, idOfName, view, visible } from '../hosting/task-methods.ts';
 import { type Patience, untilDone, waitFor } from '../hosting/waiting.ts';
 import { answerProblem } from '../model/answer.ts';
-import { BadAnswer, TaskExists } from '../model/errors.ts';
+import { hasCode, refusal } from '../model/errors.ts';
 import { digestOf } from '../model/id.ts';
 import type { InputRequest, InputResponse } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -101,8 +100,8 @@ export class ToolCalls {
       return await this.#start(call, gathered.input);
     } catch (error) {
       if (error instanceof BeforeFailed) return plain(tool.failure(error.cause));
-      if (error instanceof ValueTooLarge) this.#requests.observer.refused('largestValue');
-      if (error instanceof ValueTooLarge || error instanceof NotJson) throw new InvalidParams(error.message);
+      if (hasCode(error, 'VALUE_TOO_LARGE')) this.#requests.observer.refused('largestValue');
+      if (hasCode(error, 'VALUE_TOO_LARGE', 'NOT_JSON')) throw new InvalidParams(error.message);
       if (!(error instanceof InvalidInput)) throw error;
       if (tool.method !== 'tools/call') throw new InvalidParams(error.message);
       // As the SDK answers arguments that do not fit: with an error result that the model can read.
@@ -212,7 +211,7 @@ export class ToolCalls {
     const { caller, signal, gone = signal, onProgress, onCreated } = call;
     const { dialect, session = '' } = caller;
     // What the caller can see already it could not tell from a task of that name.
-    if (await visible(this.#requests, caller, taskId)) throw new TaskExists(taskId);
+    if (await visible(this.#requests, caller, taskId)) throw refusal('TASK_EXISTS', taskId);
     const root = await this.#create(call, input, {
       id: await idOfName(this.#requests, caller, taskId),
       named: { taskId, session, requestId },
@@ -402,7 +401,7 @@ async function gather(call: ToolCall, state: BeforeState | undefined): Promise<G
     if (!sender.answers.includes(request.kind)) throw cannotBeAsked(key, request.kind);
     if (Object.hasOwn(answers, key)) {
       const problem = answerProblem(request, answers[key] as InputResponse);
-      if (problem) throw new BadAnswer(key, problem);
+      if (problem) throw refusal('BAD_ANSWER', key, problem);
       return readAnswer(key, question, answers[key], secrets);
     }
     open.set(key, request);
@@ -417,7 +416,7 @@ async function gather(call: ToolCall, state: BeforeState | undefined): Promise<G
   try {
     return await Promise.race([run(), stalled]);
   } catch (error) {
-    if (error instanceof MissingCapability || error instanceof BadAnswer) throw error;
+    if (error instanceof MissingCapability || hasCode(error, 'BAD_ANSWER')) throw error;
     throw new BeforeFailed('', { cause: error });
   }
 }

@@ -18,9 +18,6 @@ import { openSqlite } from '../stores/sqlite/open.ts';
 import { ManualClock } from './manual-clock.ts';
 import { watchForStrayAwaits } from './stray-awaits.ts';
 
-export class UnansweredQuestion extends HoldfastError {}
-export class NothingLeftToWaitFor extends HoldfastError {}
-
 export interface RunToolOptions {
   /** The answer to each question, by its key, or how to find it; a function that finds none leaves it open. */
   readonly answers?: Readonly<
@@ -76,7 +73,10 @@ export async function runTool<Input extends Schema | undefined, Method extends R
       for (const { key, request } of task ? openInputs(task) : []) {
         const given = answers[key] ?? answers[key.replace(/~\d+$/, '')];
         if (!given)
-          throw new UnansweredQuestion(`The handler asked "${key}", and the test gives no answer to it.`);
+          throw new HoldfastError(
+            'UNANSWERED_QUESTION',
+            `The handler asked "${key}", and the test gives no answer to it.`,
+          );
         const response = typeof given === 'function' ? given(request) : given;
         if (response) await tasks.answer(taskId, { [key]: response });
       }
@@ -129,7 +129,8 @@ async function jumpAhead(
       ...live.map((task) => ('wakeAt' in task && task.wakeAt !== null ? task.wakeAt : Infinity)),
     );
     if (next === Infinity && live.length > 0 && idle > 50)
-      throw new NothingLeftToWaitFor(
+      throw new HoldfastError(
+        'NOTHING_LEFT_TO_WAIT_FOR',
         'The task waits for something that will never come: give the test its answers and events.',
       );
     if (next !== Infinity && next > clock.now()) clock.jump(next - clock.now());
@@ -139,5 +140,5 @@ async function jumpAhead(
 
 function resultOf(outcome: Outcome): unknown {
   if (outcome.kind === 'result') return outcome.value;
-  throw new HoldfastError(`The task gave no result: it ended as ${JSON.stringify(outcome)}.`);
+  throw new HoldfastError('NO_RESULT', `The task gave no result: it ended as ${JSON.stringify(outcome)}.`);
 }

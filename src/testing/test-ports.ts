@@ -4,7 +4,7 @@ import type { Audit, AuditEntry, AuditQuery } from '../engine/audit.ts';
 import type { Change } from '../engine/change.ts';
 import type { SessionRecord } from '../engine/sessions.ts';
 import * as rules from '../engine/transitions.ts';
-import { TaskIsDone } from '../model/errors.ts';
+import { refusal } from '../model/errors.ts';
 import { pagesOf } from '../model/pages.ts';
 import { cancelledAnswering, type Join, newCall, requestLength, type TaskId } from '../model/task.ts';
 import { aTask } from './fixtures.ts';
@@ -322,8 +322,8 @@ export function testAudit(options: SuiteOptions): void {
     // The same id once more: the rule allows it, and the store cannot write it.
     await assert.rejects(store.create(undefined, created));
     await assert.rejects(
-      store.update('task', request.id, (task) => new TaskIsDone(task.id)),
-      TaskIsDone,
+      store.update('task', request.id, (task) => refusal('TASK_IS_DONE', task.id)),
+      { code: 'TASK_IS_DONE' },
     );
     assert.equal((await all(audit)).length, 1);
   });

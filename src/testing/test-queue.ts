@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Claimed, Database, FreedHolder, Queue } from '../engine/queue.ts';
 import * as rules from '../engine/transitions.ts';
-import { NotClaimable } from '../model/errors.ts';
+import { refusal } from '../model/errors.ts';
 import { pause } from '../model/runtime.ts';
 import type { TaskId } from '../model/task.ts';
 import type { ManualClock } from './manual-clock.ts';
@@ -41,7 +41,7 @@ export function testQueue(options: SuiteOptions): void {
       const { claimed, failed } = await store.claim(
         { tools, limit: 9, running: new Set(), except: new Set() },
         (task, freed) => {
-          if (task.id === first.id) return new NotClaimable(task.id, 'parked');
+          if (task.id === first.id) return refusal('NOT_CLAIMABLE', task.id, 'parked');
           if (task.id === second.id) throw broken;
           return rules.claim(task, { name: queue.name, leaseMs }, clock.now(), freed);
         },
@@ -156,7 +156,7 @@ export function testQueue(options: SuiteOptions): void {
         [freed] = await freedHolders(other);
       }
       assert.deepEqual(await queue.renew([held!.claim], leaseMs), []);
-      await assert.rejects(other.tasks.claimOne({ id }, other.queue.name, freed), NotClaimable);
+      await assert.rejects(other.tasks.claimOne({ id }, other.queue.name, freed), { code: 'NOT_CLAIMABLE' });
       assert.deepEqual(await (await again()).tasks.claim(), []);
     },
   );
@@ -322,7 +322,7 @@ async function freedHolders({ store }: Database): Promise<FreedHolder[]> {
   const found: FreedHolder[] = [];
   await store.claim({ tools, limit: 1, running: new Set(), except: new Set() }, (task, freed) => {
     if (freed) found.push(freed);
-    return new NotClaimable(task.id, 'parked');
+    return refusal('NOT_CLAIMABLE', task.id, 'parked');
   });
   return found;
 }

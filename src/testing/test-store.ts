@@ -1,9 +1,8 @@
 /** The examination that every `Store` takes. Real rules, a real place, no mocks; read it as the port's manual. */
 import assert from 'node:assert/strict';
 import type { CommitNotice } from '../engine/store.ts';
-import { StoreClosed } from '../engine/store-errors.ts';
 import * as rules from '../engine/transitions.ts';
-import { ClaimLost, TaskExists, TaskIsDone, TaskNotFound } from '../model/errors.ts';
+import { hasCode } from '../model/errors.ts';
 import type { NewTask, Task } from '../model/task.ts';
 import { aTask } from './fixtures.ts';
 import { briefly, ids, type StoreCommands } from './store-commands.ts';
@@ -25,7 +24,7 @@ export function testStore(options: SuiteOptions): void {
       assert.equal(await store.get('nobody'), undefined);
       assert.equal(await store.family('nobody'), undefined);
       assert.deepEqual(await store.journal('nobody'), []);
-      await assert.rejects(tasks.end({ id: 'nobody' }), TaskNotFound);
+      await assert.rejects(tasks.end({ id: 'nobody' }), { code: 'TASK_NOT_FOUND' });
     },
   );
 
@@ -74,7 +73,7 @@ export function testStore(options: SuiteOptions): void {
   check('a refusal changes nothing', async ({ store, tasks }) => {
     const task = await tasks.create();
     const done = await tasks.end(task);
-    await assert.rejects(tasks.end(task), TaskIsDone);
+    await assert.rejects(tasks.end(task), { code: 'TASK_IS_DONE' });
     assert.deepEqual(await store.get(task.id), done.task);
   });
 
@@ -117,7 +116,7 @@ export function testStore(options: SuiteOptions): void {
     await tasks.record(claim, ['before']);
     clock.advance(20_000);
     await tasks.claimOne(task, 'thief', { name: 'worker' });
-    await assert.rejects(tasks.record(claim, ['late']), ClaimLost);
+    await assert.rejects(tasks.record(claim, ['late']), { code: 'CLAIM_LOST' });
     assert.equal((await store.journal(task.id)).length, 2);
   });
 
@@ -264,8 +263,8 @@ export function testStore(options: SuiteOptions): void {
       const last = tasks.create();
       await close();
       await last;
-      await assert.rejects(store.get('any'), StoreClosed);
-      await assert.rejects(tasks.create(), StoreClosed);
+      await assert.rejects(store.get('any'), { code: 'STORE_CLOSED' });
+      await assert.rejects(tasks.create(), { code: 'STORE_CLOSED' });
       await close();
     },
   );
@@ -324,10 +323,10 @@ function testCreation(options: SuiteOptions): void {
           return rules.create(existing, request, clock.now());
         });
       const { task } = await make();
-      await assert.rejects(make(), TaskExists);
+      await assert.rejects(make(), { code: 'TASK_EXISTS' });
       assert.deepEqual([seen[0], seen.at(-1)], [undefined, task]);
       const other = createWithId(tasks, { ...request, owner: 'bob', tool: 'another_tool' });
-      await assert.rejects(other, TaskExists);
+      await assert.rejects(other, { code: 'TASK_EXISTS' });
       assert.deepEqual(await store.get(task.id), task);
     },
   );
@@ -355,7 +354,7 @@ function testCreation(options: SuiteOptions): void {
 async function expectOneCreated(attempts: readonly Promise<Task>[]): Promise<void> {
   const made = await Promise.allSettled(attempts);
   assert.equal(made.filter(({ status }) => status === 'fulfilled').length, 1);
-  for (const one of made) if (one.status === 'rejected') assert.ok(one.reason instanceof TaskExists);
+  for (const one of made) if (one.status === 'rejected') assert.ok(hasCode(one.reason, 'TASK_EXISTS'));
 }
 
 function createWithId(tasks: StoreCommands, request: NewTask): Promise<Task> {

@@ -2,7 +2,7 @@
 import { createTasks, durableTool } from 'holdfast';
 import { postgres } from 'holdfast/postgres';
 import { sqlite } from 'holdfast/sqlite';
-import { type CrashPoint, killAt } from 'holdfast/testing';
+import { type CrashPoint, killAt } from 'holdfast/store/testing';
 
 const [file, place, time] = process.argv.slice(2) as [string, CrashPoint, string];
 const wait = durableTool('wait', {}, async () => 'done');

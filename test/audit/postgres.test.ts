@@ -1,8 +1,9 @@
 /** The log on Postgres: nothing changes it by mistake, and with encryption only who, what and when can be read. */
-import { type AuditEntry, StoreCorrupt } from 'holdfast';
+import type { AuditEntry } from 'holdfast';
 import { openPostgres } from 'holdfast/postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { encryption } from '../encryption/keys.ts';
+import { withCode } from '../kit/with-code.ts';
 import { freshDatabase } from '../postgres/database.ts';
 import { query } from '../postgres/server.ts';
 
@@ -70,5 +71,5 @@ test('what was said of one entry cannot be put beside another', async () => {
     encryption: encryption('first'),
   });
   onTestFinished(() => database.close());
-  await expect(database.audit.read({ limit: 10 })).rejects.toThrow(StoreCorrupt);
+  await expect(database.audit.read({ limit: 10 })).rejects.toThrow(withCode('STORE_CORRUPT'));
 });

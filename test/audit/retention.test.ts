@@ -1,7 +1,8 @@
 /** What ends by the clock: tasks past their deadline, trees past their retention, and entries of the log themselves. */
-import { createTasks, durableTool, InvalidDuration, type TasksOptions } from 'holdfast';
+import { createTasks, durableTool, type TasksOptions } from 'holdfast';
 import { ManualClock } from 'holdfast/testing';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { withCode } from '../kit/with-code.ts';
 import { kinds, open } from '../stores/kinds.ts';
 import { logOf, story } from './log.ts';
 
@@ -61,6 +62,8 @@ describe.each(kinds)('on $name', ({ place }) => {
 
   test('what is no length of time is refused where it is said', () => {
     const audit = { retention: 'for ever' } as never;
-    expect(() => createTasks({ store: async () => open(await place()), audit })).toThrow(InvalidDuration);
+    expect(() => createTasks({ store: async () => open(await place()), audit })).toThrow(
+      withCode('INVALID_DURATION'),
+    );
   });
 });

@@ -1,11 +1,12 @@
 /** The log in a SQLite file: nothing changes it by mistake, and with encryption only who, what and when can be read. */
 import { readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { type AuditEntry, StoreCorrupt } from 'holdfast';
+import type { AuditEntry } from 'holdfast';
 import { openSqlite } from 'holdfast/sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import { encryption } from '../encryption/keys.ts';
 import { temporaryFile } from '../kit/lifetime.ts';
+import { withCode } from '../kit/with-code.ts';
 
 const entry: AuditEntry = {
   at: 1_000,
@@ -78,7 +79,7 @@ test('what was said of one entry cannot be put beside another', async () => {
   db.exec('update audit set said = (select said from audit order by seq desc limit 1) where seq = 1');
   const database = await openSqlite(file, { encryption: encryption('first') });
   onTestFinished(() => database.close());
-  await expect(database.audit.read({ limit: 10 })).rejects.toThrow(StoreCorrupt);
+  await expect(database.audit.read({ limit: 10 })).rejects.toThrow(withCode('STORE_CORRUPT'));
 });
 
 test.each([

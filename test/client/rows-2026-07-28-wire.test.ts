@@ -60,7 +60,7 @@ test('S2663-95 there is no list and no tasks/result any more, and a client holds
     })(),
   ).rejects.toMatchObject({
     name: 'RemoteError',
-    code: -32601,
+    rpcCode: -32601,
     message: expect.stringMatching(/^The server offers no list/),
   });
   const asked = server.ask('elicitation/create', { ...form, task: {} });

@@ -127,7 +127,7 @@ test('S1686-91 a call has failed when both have', async () => {
     call: (_, reply) => void setTimeout(() => reply(refusal(-32603, 'The call failed.')), 40),
     get: () => refusal(-32602, 'No such task.'),
   });
-  await expect(tasks.callTool({ name: 'work' })).rejects.toMatchObject({ code: -32603 });
+  await expect(tasks.callTool({ name: 'work' })).rejects.toMatchObject({ rpcCode: -32603 });
 });
 
 test('S1686-95 S1686-06 without the notification the plain answer decides, and nobody is asked about a task', async () => {

@@ -4,8 +4,8 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
 import { type HandleRecord, sqliteHandles } from '../../src/client.ts';
-import { StoreCorrupt, StoreNotUnlocked } from '../../src/engine/store-errors.ts';
 import { temporaryFile } from '../kit/lifetime.ts';
+import { withCode } from '../kit/with-code.ts';
 import { encryption, keyOf } from './keys.ts';
 
 const secret = 's3cret-of-a-handle';
@@ -64,10 +64,12 @@ test('a registry that was plain is rewritten when it is opened with a key, and g
 test('a wrong key, a missing key and no key are refused', () => {
   const file = temporaryFile();
   sqliteHandles(file, { encryption: encryption('first') }).close();
-  expect(() => sqliteHandles(file)).toThrow(StoreNotUnlocked);
-  expect(() => sqliteHandles(file, { encryption: encryption('second') })).toThrow(StoreNotUnlocked);
+  expect(() => sqliteHandles(file)).toThrow(withCode('STORE_NOT_UNLOCKED'));
+  expect(() => sqliteHandles(file, { encryption: encryption('second') })).toThrow(
+    withCode('STORE_NOT_UNLOCKED'),
+  );
   const wrong = { keys: { first: keyOf('other') }, current: 'first' };
-  expect(() => sqliteHandles(file, { encryption: wrong })).toThrow(StoreNotUnlocked);
+  expect(() => sqliteHandles(file, { encryption: wrong })).toThrow(withCode('STORE_NOT_UNLOCKED'));
   expect(() => sqliteHandles(file, { encryption: { keys: { a: 'short' }, current: 'a' } })).toThrow(
     '32 bytes',
   );
@@ -78,8 +80,8 @@ test('a host that has it open as plain writes nothing more once another has encr
   const plain = sqliteHandles(file);
   plain.save(record('a'));
   const encrypted = sqliteHandles(file, { encryption: encryption('first') });
-  expect(() => plain.save(record('b'))).toThrow(StoreNotUnlocked);
-  expect(() => plain.get('a')).toThrow(StoreNotUnlocked);
+  expect(() => plain.save(record('b'))).toThrow(withCode('STORE_NOT_UNLOCKED'));
+  expect(() => plain.get('a')).toThrow(withCode('STORE_NOT_UNLOCKED'));
   expect(encrypted.list().map(({ id }) => id)).toEqual(['a']);
   plain.close();
   encrypted.close();
@@ -95,7 +97,7 @@ test('handles swapped between rows are reported as damage', () => {
   db.exec('update handles set body = (select body from handles as other where other.id <> handles.id)');
   db.close();
   const again = sqliteHandles(file, { encryption: encryption('first') });
-  expect(() => again.get('a')).toThrow(StoreCorrupt);
+  expect(() => again.get('a')).toThrow(withCode('STORE_CORRUPT'));
   again.close();
 });
 

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { StoreCorrupt, StoreNotUnlocked } from '../../src/engine/store-errors.ts';
 import { create } from '../../src/engine/transitions.ts';
 import { openPostgres, postgres } from '../../src/postgres.ts';
-import { aTask } from '../../src/testing.ts';
+import { aTask } from '../../src/store-testing.ts';
+import { withCode } from '../kit/with-code.ts';
 import { type PostgresServer, query, startPostgres } from '../postgres/server.ts';
 import { expectWhole, Host } from './hosting.ts';
 import { encryption, keyOf } from './keys.ts';
@@ -150,7 +150,7 @@ test.each([
   await database.close();
   const before = await columnsOf(url);
   const opening = openPostgres(url, given ? { encryption: given } : {});
-  await expect(opening).rejects.toThrow(StoreNotUnlocked);
+  await expect(opening).rejects.toThrow(withCode('STORE_NOT_UNLOCKED'));
   await expect(opening).rejects.toThrow(message);
   expect(await columnsOf(url)).toBe(before);
   const again = await openPostgres(url, { encryption: encryption('first') });
@@ -238,7 +238,7 @@ test.each([
   for (const id of ['a', 'b'])
     await database.sessions.save({ id, owner: 'alice', opening: { name: id }, seenAt: 1 });
   await query(url, `update holdfast.sessions set opening = ${forged} where id = 'a'`);
-  await expect(database.sessions.get('a')).rejects.toThrow(StoreCorrupt);
+  await expect(database.sessions.get('a')).rejects.toThrow(withCode('STORE_CORRUPT'));
   expect(await database.sessions.get('b')).toMatchObject({ opening: { name: 'b' } });
   await database.close();
 });

@@ -3,11 +3,11 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
-import { StoreCorrupt, StoreNotUnlocked } from '../../src/engine/store-errors.ts';
 import * as rules from '../../src/engine/transitions.ts';
 import { type Encryption, openSqlite, sqlite } from '../../src/sqlite.ts';
-import { aTask } from '../../src/testing.ts';
+import { aTask } from '../../src/store-testing.ts';
 import { temporaryFile } from '../kit/lifetime.ts';
+import { withCode } from '../kit/with-code.ts';
 import { encryption, keyOf } from './keys.ts';
 
 const holder = { name: 'somebody', leaseMs: 3_600_000 };
@@ -55,7 +55,7 @@ describe('opening is refused, and leaves the file as it was,', () => {
     const { file } = await filled();
     const before = digestOf(file);
     const opening = openSqlite(file, given ? { encryption: given } : {});
-    await expect(opening).rejects.toThrow(StoreNotUnlocked);
+    await expect(opening).rejects.toThrow(withCode('STORE_NOT_UNLOCKED'));
     await expect(opening).rejects.toThrow(message);
     await expect(opening).rejects.toThrow(file);
     expect(digestOf(file)).toBe(before);
@@ -74,7 +74,7 @@ describe('what is no key is refused before anything is made:', () => {
   ])('%s', async (_, given, message) => {
     const file = temporaryFile();
     const opening = openSqlite(file, { encryption: given });
-    await expect(opening).rejects.toThrow(StoreNotUnlocked);
+    await expect(opening).rejects.toThrow(withCode('STORE_NOT_UNLOCKED'));
     await expect(opening).rejects.toThrow(message);
     await expect(opening).rejects.not.toThrow('correct horse');
     expect(existsSync(file)).toBe(false);
@@ -90,7 +90,7 @@ test.each(['', '{', 'null', '{}', '{"revision":"1","keys":[{}],"retired":[]}'])(
     db.prepare('update holdfast_encryption set record = ?').run(record);
     db.close();
     for (const options of [{}, { encryption: encryption('first') }])
-      await expect(openSqlite(file, options)).rejects.toThrow(StoreCorrupt);
+      await expect(openSqlite(file, options)).rejects.toThrow(withCode('STORE_CORRUPT'));
   },
 );
 
@@ -159,7 +159,7 @@ const swaps = [
 test.each(swaps)('values swapped between rows are reported as damage: %s', async (_, sql) => {
   const { file, ids } = await filled();
   change(file, sql);
-  await expect(readAll(file, ids)).rejects.toThrow(StoreCorrupt);
+  await expect(readAll(file, ids)).rejects.toThrow(withCode('TASK_DAMAGED', 'STORE_CORRUPT'));
 });
 
 const forgeries = [
@@ -184,7 +184,9 @@ test.each(forgeries)('a value of which somebody changed %s is reported as damage
     const kept = value(file, `select ${column} as value from ${table} where ${key} = 1`);
     const forged = forge(Buffer.from(kept));
     change(file, `update ${table} set ${column} = ? where ${key} = 1`, forged);
-    await expect(readAll(file, ids), `${table}.${column}`).rejects.toThrow(StoreCorrupt);
+    await expect(readAll(file, ids), `${table}.${column}`).rejects.toThrow(
+      withCode('TASK_DAMAGED', 'STORE_CORRUPT'),
+    );
     change(file, `update ${table} set ${column} = ? where ${key} = 1`, kept);
   }
   await readAll(file, ids);
@@ -198,7 +200,9 @@ test.each([
   async (_, value) => {
     const { file } = await filled();
     change(file, `update holdfast_encryption set record = json_set(record, ${value})`);
-    await expect(openSqlite(file, { encryption: encryption('first') })).rejects.toThrow(StoreNotUnlocked);
+    await expect(openSqlite(file, { encryption: encryption('first') })).rejects.toThrow(
+      withCode('STORE_NOT_UNLOCKED'),
+    );
   },
 );
 

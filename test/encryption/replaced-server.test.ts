@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { create as creation } from '../../src/engine/transitions.ts';
 import { openPostgres } from '../../src/postgres.ts';
-import { aTask } from '../../src/testing.ts';
+import { aTask } from '../../src/store-testing.ts';
 import { freshDatabase } from '../postgres/database.ts';
 import { query } from '../postgres/server.ts';
 import { encryption } from './keys.ts';

@@ -2,10 +2,10 @@
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { StoreNotUnlocked } from '../../src/engine/store-errors.ts';
 import * as rules from '../../src/engine/transitions.ts';
-import { aTask } from '../../src/testing.ts';
+import { aTask } from '../../src/store-testing.ts';
 import { seededRandom, seedOfThisRun } from '../kit/random.ts';
+import { withCode } from '../kit/with-code.ts';
 import { query } from '../postgres/server.ts';
 import { isPostgres, kinds, open } from '../stores/kinds.ts';
 import { Host } from './hosting.ts';
@@ -48,8 +48,8 @@ describe.each(kinds)('on $name', ({ place }) => {
     await before.secrets.get('states');
     await before.close();
     const opening = open(file, { encryption: encryption('second') });
-    await expect(opening).rejects.toThrow(StoreNotUnlocked);
-    await expect(opening).rejects.toThrow(StoreNotUnlocked);
+    await expect(opening).rejects.toThrow(withCode('STORE_NOT_UNLOCKED'));
+    await expect(opening).rejects.toThrow(withCode('STORE_NOT_UNLOCKED'));
     const both = await open(file, { encryption: encryption('first', 'second') });
     await both.rekey();
     const secret = await both.secrets.get('states');
@@ -76,7 +76,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     const old = await open(file, { encryption: encryption('first') });
     const both = await open(file, { encryption: encryption('first', 'second') });
     await expect(old.secrets.get('states')).rejects.toThrow('key second is missing');
-    await expect(old.secrets.get('states')).rejects.toThrow(StoreNotUnlocked);
+    await expect(old.secrets.get('states')).rejects.toThrow(withCode('STORE_NOT_UNLOCKED'));
     await both.rekey();
     await both.close();
     await old.close();
@@ -96,10 +96,10 @@ describe.each(kinds)('on $name', ({ place }) => {
     // Time for the other's feed to look at the commit: that it cannot read it must not end its process.
     await pause(400);
     expect(heard).toEqual([]);
-    await expect(plain.sessions.get('a')).rejects.toThrow(StoreNotUnlocked);
-    await expect(plain.secrets.get('states')).rejects.toThrow(StoreNotUnlocked);
+    await expect(plain.sessions.get('a')).rejects.toThrow(withCode('STORE_NOT_UNLOCKED'));
+    await expect(plain.secrets.get('states')).rejects.toThrow(withCode('STORE_NOT_UNLOCKED'));
     const save = plain.sessions.save({ id: 'b', owner: 'alice', opening: { name: 'plain' }, seenAt: 1 });
-    await expect(save).rejects.toThrow(StoreNotUnlocked);
+    await expect(save).rejects.toThrow(withCode('STORE_NOT_UNLOCKED'));
     expect(await encrypted.sessions.get('b')).toBeUndefined();
     expect(await encrypted.sessions.get('a')).toMatchObject({ opening: { name: 'plain' } });
     await plain.close();

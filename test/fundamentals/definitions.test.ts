@@ -1,15 +1,9 @@
 /** What JavaScript lets through is refused where it was written, with a sentence that says what to write instead. */
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import {
-  createTasks,
-  durablePrompt,
-  durableResource,
-  durableTool,
-  InvalidTool,
-  StoreNotUnlocked,
-} from '../../src/index.ts';
+import { createTasks, durablePrompt, durableResource, durableTool } from '../../src/index.ts';
 import { sqlite } from '../../src/sqlite.ts';
+import { withCode } from '../kit/with-code.ts';
 
 const none = undefined as never;
 
@@ -19,8 +13,8 @@ test('a tool, resource or prompt without a handler is refused', () => {
     () => durableResource('r', { uri: 'a://b' }, none),
     () => durablePrompt('p', {}, none),
   ]) {
-    expect(define).toThrow(InvalidTool);
-    expect(define).toThrow(InvalidTool);
+    expect(define).toThrow(withCode('INVALID_TOOL'));
+    expect(define).toThrow(withCode('INVALID_TOOL'));
   }
 });
 
@@ -32,8 +26,8 @@ test.each([
   expect(() => durableTool('t', { inputSchema: wrong }, async () => 'x')).toThrow(
     /^The inputSchema of t is no schema: .*z\.object/,
   );
-  expect(() => durableTool('t', { outputSchema: wrong }, async () => none)).toThrow(InvalidTool);
-  expect(() => durablePrompt('p', { argsSchema: wrong }, async () => 'x')).toThrow(InvalidTool);
+  expect(() => durableTool('t', { outputSchema: wrong }, async () => none)).toThrow(withCode('INVALID_TOOL'));
+  expect(() => durablePrompt('p', { argsSchema: wrong }, async () => 'x')).toThrow(withCode('INVALID_TOOL'));
 });
 
 test.each(['sqlite:tasks.db', undefined])('%s in the place of a store is refused', (store) => {
@@ -44,6 +38,6 @@ test.each(['sqlite:tasks.db', undefined])('%s in the place of a store is refused
 
 test('a key whose environment variable is not set is said to be missing, not to be too short', () => {
   const open = () => sqlite('memory:', { encryption: { keys: { '2026-11': none }, current: '2026-11' } });
-  expect(open).toThrow(StoreNotUnlocked);
+  expect(open).toThrow(withCode('STORE_NOT_UNLOCKED'));
   expect(open).toThrow(/key 2026-11 was not given\. Set what it is read from/);
 });

@@ -5,7 +5,6 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import {
   createTasks,
-  DuplicateTool,
   type DurableTool,
   durablePrompt,
   durableResource,
@@ -16,6 +15,7 @@ import {
 } from '../../src/index.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { runTool } from '../../src/testing.ts';
+import { withCode } from '../kit/with-code.ts';
 
 test('reading a resource is a task with steps, and its result is the contents', async () => {
   const report = durableResource(
@@ -175,7 +175,7 @@ test.each(others)(
     );
     expect(outcome.kind).toBe('result');
     expect(JSON.stringify(outcome)).toContain(
-      `SubtaskOfAnotherKind: ${tool.name} cannot start ${leaf[other].name}: a subtask must give the same type`,
+      `InvalidOptions: ${tool.name} cannot start ${leaf[other].name}: a subtask must give the same type`,
     );
     expect(task.childCount).toBe(0);
     // One for each of the two steps, and the last to the end: the start in between left no entry.
@@ -214,6 +214,6 @@ test('a tool, a resource and a prompt may bear the same name; two of a kind may 
     { value: { contents: [{ text: 'resource' }] } },
     { value: { messages: [{ content: { text: 'prompt' } }] } },
   ]);
-  expect(() => createTasks({ store, resources: [resource, resource] })).toThrow(DuplicateTool);
-  expect(() => createTasks({ store, prompts: [prompt, prompt] })).toThrow(DuplicateTool);
+  expect(() => createTasks({ store, resources: [resource, resource] })).toThrow(withCode('DUPLICATE_TOOL'));
+  expect(() => createTasks({ store, prompts: [prompt, prompt] })).toThrow(withCode('DUPLICATE_TOOL'));
 });

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
 import { withCommands } from '../../src/engine/decorated.ts';
 import { unobserved } from '../../src/engine/observer.ts';
-import { StoreFull } from '../../src/engine/store-errors.ts';
+import { StoreError } from '../../src/engine/store-errors.ts';
 import { StoreHealth } from '../../src/engine/store-health.ts';
 import * as rules from '../../src/engine/transitions.ts';
 import { systemClock } from '../../src/model/clock.ts';
 import { openSqlite } from '../../src/stores/sqlite/open.ts';
 import { aTask } from '../../src/testing/fixtures.ts';
+import { withCode } from '../kit/with-code.ts';
 
 test('a store that failed is usable again after a write, and not after a claim that found nothing', async () => {
   const database = await openSqlite('memory:');
@@ -16,7 +17,7 @@ test('a store that failed is usable again after a write, and not after a claim t
   const watched = health.watch(
     withCommands(database, {
       create: async (bearing, decide) => {
-        if (isFull) throw new StoreFull('The disk', 'it is full', 'Free some space.');
+        if (isFull) throw new StoreError('STORE_FULL', 'The disk', 'it is full', 'Free some space.');
         return store.create(bearing, decide);
       },
     }),
@@ -26,10 +27,10 @@ test('a store that failed is usable again after a write, and not after a claim t
   const tools = [{ tool: request.tool, version: request.toolVersion }];
   const none = { tools, limit: 1, running: new Set<string>(), except: new Set<string>() };
 
-  await expect(create()).rejects.toThrow(StoreFull);
+  await expect(create()).rejects.toThrow(withCode('STORE_FULL'));
   await watched.store.claim(none, () => new Error() as never);
   await watched.secrets.get('states');
-  expect(health.failure).toBeInstanceOf(StoreFull);
+  expect(health.failure).toMatchObject({ code: 'STORE_FULL' });
 
   isFull = false;
   await create();

@@ -5,13 +5,12 @@ import { toRecord } from '../../src/engine/journal.ts';
 import type { Database } from '../../src/engine/queue.ts';
 import type { Store } from '../../src/engine/store.ts';
 import { workerDefaults } from '../../src/engine/tasks-options.ts';
-import { InvalidTool } from '../../src/engine/tool.ts';
 import * as rules from '../../src/engine/transitions.ts';
 import { Worker } from '../../src/engine/worker.ts';
 import { createTasks, type DurableTool, durableTool, type Tasks } from '../../src/index.ts';
-import { IdempotencyKeyReused } from '../../src/model/errors.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { ManualClock } from '../../src/testing.ts';
+import { withCode } from '../kit/with-code.ts';
 
 async function setUp(
   ...tools: DurableTool[]
@@ -303,7 +302,9 @@ test('an idempotency key makes one task of many calls', async () => {
   );
   const reordered = await tasks.create(tool, { b: 2, a: 1 }, { idempotencyKey: 'k' });
   expect(new Set([...made, reordered].map(({ id }) => id)).size).toBe(1);
-  await expect(tasks.create(tool, { a: 2 }, { idempotencyKey: 'k' })).rejects.toThrow(IdempotencyKeyReused);
+  await expect(tasks.create(tool, { a: 2 }, { idempotencyKey: 'k' })).rejects.toThrow(
+    withCode('IDEMPOTENCY_KEY_REUSED'),
+  );
   await tasks.close();
 });
 
@@ -316,7 +317,7 @@ test('an unknown tool and a tool registered twice are named', async () => {
   expect(() => createTasks({ store: async () => ({}) as never, tools: [tool, tool] })).toThrow(
     /two durable tools "known"/,
   );
-  expect(() => durableTool('no blanks', {}, async () => 'x')).toThrow(InvalidTool);
+  expect(() => durableTool('no blanks', {}, async () => 'x')).toThrow(withCode('INVALID_TOOL'));
   await tasks.close();
 });
 

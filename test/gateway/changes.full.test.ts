@@ -30,7 +30,7 @@ test('an upstream that comes back with more than it had is shown with it', async
   await using stage = await openGateway({ mcpServers: { raw: raw('--starts', file) } });
   await using client = await connectOurClient(stage.url, { isModern: true });
   await expect(client.tasks.request('prompts/list', {})).rejects.toThrow();
-  await expect(client.tasks.callTool({ name: 'crash' })).rejects.toMatchObject({ code: -32603 });
+  await expect(client.tasks.callTool({ name: 'crash' })).rejects.toMatchObject({ rpcCode: -32603 });
   await expect
     .poll(() => client.tasks.request('prompts/list', {}).catch(() => undefined))
     .toMatchObject({

@@ -97,7 +97,7 @@ describe.each([
       ended.catch(() => {});
       await until(() => lines().length === kill);
       await victim.kill(pid);
-      await expect(ended).rejects.toMatchObject({ code: -32603 });
+      await expect(ended).rejects.toMatchObject({ rpcCode: -32603 });
       const next = Number(textOf(await tasks.callTool({ name: 'pid' })));
       expect(next).not.toBe(pid);
       pid = next;
@@ -135,7 +135,7 @@ test('a call is not sent again to an upstream that died of it and fails to start
     mcpServers: { raw: raw('--starts', starts.file, '--calls', calls.file, '--flaky') },
   });
   await using client = await connectOurClient(stage.url);
-  await expect(client.tasks.callTool({ name: 'crash' })).rejects.toMatchObject({ code: -32603 });
+  await expect(client.tasks.callTool({ name: 'crash' })).rejects.toMatchObject({ rpcCode: -32603 });
   expect(textOf(await client.tasks.callTool({ name: 'pid' }))).toMatch(/^pid/);
   expect(calls.lines()).toEqual(['crash', 'pid']);
 });

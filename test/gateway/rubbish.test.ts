@@ -17,7 +17,7 @@ test('an answer that is none ends the call that it is for, and the connection go
   await using stage = await openGateway({ mcpServers: { raw: raw('nothing', 'text', 'error', 'pid') } });
   await using client = await connectOurClient(stage.url, { isModern: true });
   for (const name of ['nothing', 'text', 'error'])
-    await expect(client.tasks.callTool({ name })).rejects.toMatchObject({ code: -32603 });
+    await expect(client.tasks.callTool({ name })).rejects.toMatchObject({ rpcCode: -32603 });
   expect(textOf(await client.tasks.callTool({ name: 'pid' }))).toContain('pid');
 });
 

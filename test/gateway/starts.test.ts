@@ -26,7 +26,7 @@ test.each([
     lines()[times - 1]!.replace('started', 'pid'),
   );
   expect(lines()).toHaveLength(times);
-  await expect(client.tasks.callTool({ name: 'crash' })).rejects.toMatchObject({ code: -32603 });
+  await expect(client.tasks.callTool({ name: 'crash' })).rejects.toMatchObject({ rpcCode: -32603 });
   expect(textOf(await client.tasks.callTool({ name: 'pid' }))).toBe(
     lines()[times]!.replace('started', 'pid'),
   );

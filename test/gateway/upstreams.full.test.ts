@@ -151,7 +151,7 @@ test('a call that broke off is made again only if the tool says that this does n
     'the second time',
   );
   expect(lines()).toEqual(['tried', 'tried']);
-  await expect(client.tasks.callTool({ name: 'crash' })).rejects.toMatchObject({ code: -32603 });
+  await expect(client.tasks.callTool({ name: 'crash' })).rejects.toMatchObject({ rpcCode: -32603 });
 });
 
 test('an upstream that cannot be reached says so in the result of a call, and the others work', async () => {

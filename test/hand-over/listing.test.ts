@@ -2,15 +2,10 @@
 import { Client, InMemoryTransport } from '@modelcontextprotocol/client';
 import { McpServer, Server } from '@modelcontextprotocol/server';
 import { expect, test } from 'vitest';
-import {
-  createTasks,
-  durableTool,
-  InvalidPlainClients,
-  InvalidTool,
-  ToolNameTaken,
-} from '../../src/index.ts';
+import { createTasks, durableTool } from '../../src/index.ts';
 import { McpHandler } from '../../src/server.ts';
 import { openSqlite } from '../../src/sqlite.ts';
+import { withCode } from '../kit/with-code.ts';
 import { rawMessage } from '../serving/raw-client.ts';
 import { idIn, Stage } from './stage.ts';
 
@@ -146,7 +141,7 @@ test('a durable tool of the same name is refused when tasks are attached, with w
   const own = durableTool('task_wait', {}, async () => 'own');
   const tasks = createTasks({ store: await openSqlite('memory:'), tools: [own] });
   const mcp = new McpServer({ name: 'taken', version: '1' });
-  expect(() => tasks.attach(mcp)).toThrow(ToolNameTaken);
+  expect(() => tasks.attach(mcp)).toThrow(withCode('TOOL_NAME_TAKEN'));
   tasks.attach(mcp, { plainClients: { prefix: 'work_' } });
   await tasks.close();
 });
@@ -156,21 +151,23 @@ test('a plain tool of the same name is refused when it is registered', async () 
   const mcp = new McpServer({ name: 'taken', version: '1' });
   tasks.attach(mcp);
   const register = () => mcp.registerTool('task_wait', {}, async () => ({ content: [] }));
-  expect(register).toThrow(ToolNameTaken);
+  expect(register).toThrow(withCode('TOOL_NAME_TAKEN'));
   await tasks.close();
 });
 
 test.each(['handover', true, null])('plainClients: %j is refused', async (plainClients) => {
   const tasks = createTasks({ store: await openSqlite('memory:'), tools: [] });
   const mcp = new McpServer({ name: 'wrong', version: '1' });
-  expect(() => tasks.attach(mcp, { plainClients: plainClients as never })).toThrow(InvalidPlainClients);
+  expect(() => tasks.attach(mcp, { plainClients: plainClients as never })).toThrow(
+    withCode('INVALID_PLAIN_CLIENTS'),
+  );
   await tasks.close();
 });
 
 test('a prefix that makes no name of a tool is refused', async () => {
   const tasks = createTasks({ store: await openSqlite('memory:'), tools: [] });
   const mcp = new McpServer({ name: 'wrong', version: '1' });
-  expect(() => tasks.attach(mcp, { plainClients: { prefix: 'my task ' } })).toThrow(InvalidTool);
+  expect(() => tasks.attach(mcp, { plainClients: { prefix: 'my task ' } })).toThrow(withCode('INVALID_TOOL'));
   await tasks.close();
 });
 

@@ -10,9 +10,9 @@ import {
   type Schema,
   type Task,
 } from '../../src/index.ts';
-import { InvalidSecret } from '../../src/model/redaction.ts';
 import { openSqlite, sqlite } from '../../src/sqlite.ts';
 import { telemetry } from '../../src/telemetry.ts';
+import { withCode } from '../kit/with-code.ts';
 
 const secret = 'hunter2';
 
@@ -145,5 +145,5 @@ test('a log that hears of arguments that no longer fit hears where, and never wh
 
 test('a path that is none is refused where the tool is declared', () => {
   const declare = () => durableTool('pay', { secrets: ['card[0].number'] }, async () => 'done');
-  expect(declare).toThrow(InvalidSecret);
+  expect(declare).toThrow(withCode('INVALID_SECRET'));
 });

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { StoreTooSmall } from '../../src/engine/tasks-options.ts';
 import {
   createTasks,
   durableTool,
@@ -10,9 +9,9 @@ import {
   type Tasks,
   type TasksOptions,
 } from '../../src/index.ts';
-import { InvalidSize } from '../../src/model/duration.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { ManualClock } from '../../src/testing.ts';
+import { withCode } from '../kit/with-code.ts';
 import { kinds, open } from '../stores/kinds.ts';
 
 const minute = 60_000;
@@ -136,7 +135,7 @@ describe.each(kinds)('on $name', ({ place }) => {
 
 test('a size that is none, or next to nothing, is refused with a sentence', () => {
   const store = () => openSqlite('memory:');
-  expect(() => createTasks({ store, largestStore: '2 gigs' as never })).toThrow(InvalidSize);
-  expect(() => createTasks({ store, largestStore: 2 })).toThrow(StoreTooSmall);
-  expect(() => createTasks({ store, largestStore: 2 })).toThrow(StoreTooSmall);
+  expect(() => createTasks({ store, largestStore: '2 gigs' as never })).toThrow(withCode('INVALID_SIZE'));
+  expect(() => createTasks({ store, largestStore: 2 })).toThrow(withCode('STORE_TOO_SMALL'));
+  expect(() => createTasks({ store, largestStore: 2 })).toThrow(withCode('STORE_TOO_SMALL'));
 });

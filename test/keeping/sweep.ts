@@ -1,7 +1,8 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import * as rules from '../../src/engine/transitions.ts';
-import { type Claim, createTasks, durableTool, type Store } from '../../src/index.ts';
+import { createTasks, durableTool } from '../../src/index.ts';
 import { openSqlite } from '../../src/sqlite.ts';
+import type { Claim, Store } from '../../src/store.ts';
 import { aTask } from '../../src/testing/fixtures.ts';
 import { ManualClock } from '../../src/testing.ts';
 import { inLanes, times } from '../kit/lanes.ts';

@@ -51,7 +51,11 @@ export function whole<Line>(text: string): Line | undefined {
 // biome-ignore lint/suspicious/noExplicitAny: each command has its own arguments.
 export type Commands = Readonly<Record<string, (...args: any[]) => Promise<unknown>>>;
 
-type Reply = { n: number; value?: unknown; error?: { name: string; message: string } };
+type Reply = {
+  n: number;
+  value?: unknown;
+  error?: { name: string; code?: string | undefined; message: string };
+};
 
 /** A child that carries out commands (`obey`). Errors have the names that they had in the child. */
 export class Commanded<C extends Commands, Line = never> extends Child<Reply | Line> {
@@ -108,7 +112,8 @@ export function obey(commands: Commands): void {
     const { n, command, args } = JSON.parse(text);
     await commands[command]!(...args).then(
       (value) => say({ n, value } satisfies Reply),
-      ({ name, message }: Error) => say({ n, error: { name, message } } satisfies Reply),
+      ({ name, code, message }: Error & { code?: string }) =>
+        say({ n, error: { name, code, message } } satisfies Reply),
     );
   });
 }

@@ -1,4 +1,5 @@
-import type { Store, Task } from '../../src/index.ts';
+import type { Task } from '../../src/index.ts';
+import type { Store } from '../../src/store.ts';
 
 /** All pages of a list, one after the other. `read` is given the cursor of the next one, if there is one. */
 export async function* pagesOf<P extends { readonly nextCursor?: string | undefined }>(

@@ -1,10 +1,11 @@
 /** Names that callers and authors choose have a length that every store can keep in its indexes. */
 import { randomBytes } from 'node:crypto';
 import { McpServer } from '@modelcontextprotocol/server';
-import { createTasks, durableTool, InvalidTool, NameTooLong, type Tasks } from 'holdfast';
+import { createTasks, durableTool, type Tasks } from 'holdfast';
 import { serveHttp, staticTokens } from 'holdfast/server';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Peer, withTasks } from '../dialects/revision-2026-07-28/peer.ts';
+import { withCode } from '../kit/with-code.ts';
 import { kinds, open } from '../stores/kinds.ts';
 
 /** Random, so that no database can make it shorter. */
@@ -52,7 +53,7 @@ describe.each(kinds)('on $name', ({ place }) => {
       });
       expect(phase).toBeDefined();
       const tooLong = tasks.create(echo, undefined, { owner: `${name(1_024)}${character}` });
-      await expect(tooLong).rejects.toThrow(NameTooLong);
+      await expect(tooLong).rejects.toThrow(withCode('NAME_TOO_LONG'));
     }
   });
 
@@ -65,9 +66,13 @@ describe.each(kinds)('on $name', ({ place }) => {
       made({ idempotencyKey: 'k' }),
     ]);
     expect(key).toMatchObject({
-      reason: new NameTooLong('The idempotency key', 513, 512, 'Use a shorter one, such as a UUID.'),
+      reason: {
+        code: 'NAME_TOO_LONG',
+        message:
+          'The idempotency key is 513 bytes long, and may have at most 512. Use a shorter one, such as a UUID.',
+      },
     });
-    expect(owner).toMatchObject({ status: 'rejected', reason: expect.any(NameTooLong) });
+    expect(owner).toMatchObject({ status: 'rejected', reason: withCode('NAME_TOO_LONG') });
     expect(other.status).toBe('fulfilled');
   });
 
@@ -109,6 +114,6 @@ describe.each(kinds)('on $name', ({ place }) => {
 test('a version of a tool that is longer than 128 characters, or empty, is refused', () => {
   const tool = (version: string) => () => durableTool('t', { version }, async () => 'ok');
   expect(tool('1'.repeat(128))).not.toThrow();
-  expect(tool('1'.repeat(129))).toThrow(InvalidTool);
-  expect(tool('')).toThrow(InvalidTool);
+  expect(tool('1'.repeat(129))).toThrow(withCode('INVALID_TOOL'));
+  expect(tool('')).toThrow(withCode('INVALID_TOOL'));
 });

@@ -1,9 +1,9 @@
 /** What one owner may ask of a server, over the wire. */
 import { expect, test } from 'vitest';
 import type { Limits } from '../../src/hosting/limits.ts';
-import { InvalidLimit } from '../../src/hosting/limits.ts';
 import { Peer, served } from '../dialects/revision-2025-11-25/peer.ts';
 import { Peer as LaterPeer, withTasks } from '../dialects/revision-2026-07-28/peer.ts';
+import { withCode } from '../kit/with-code.ts';
 
 const tokens = { 'token-a': 'ada', 'token-b': 'bob' };
 
@@ -85,5 +85,5 @@ test.each([
   ['half a look', { looksPerMinute: 0.5 }],
   ['a limit that there is not', { breathsPerMinute: 1 }],
 ])('%s is refused when the server is made', async (_, limits) => {
-  await expect(served({ limits: limits as never })).rejects.toThrow(InvalidLimit);
+  await expect(served({ limits: limits as never })).rejects.toThrow(withCode('INVALID_LIMIT'));
 });

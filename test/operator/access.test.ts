@@ -2,10 +2,11 @@
 import { createServer } from 'node:http';
 import { networkInterfaces } from 'node:os';
 import { createTasks } from 'holdfast';
-import { InvalidTokenOptions, OperatorExposed, OperatorHandler, serveHttp } from 'holdfast/server';
+import { OperatorHandler, serveHttp } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import { logOf } from '../audit/log.ts';
+import { withCode } from '../kit/with-code.ts';
 import { ada, adasToken, operatorToken, send, stage } from './stage.ts';
 
 const paths = [
@@ -116,12 +117,14 @@ test('a desk that other machines could reach is refused at the start', async () 
     port: 0,
     operator: { token: operatorToken },
   });
-  await expect(serve).rejects.toThrow(OperatorExposed);
+  await expect(serve).rejects.toThrow(withCode('OPERATOR_EXPOSED'));
 });
 
 test('a token that can be guessed is refused at the start', async () => {
   await using tasks = createTasks({ store: () => openSqlite('memory:') });
-  expect(() => new OperatorHandler(tasks, { operator: { token: 'secret' } })).toThrow(InvalidTokenOptions);
+  expect(() => new OperatorHandler(tasks, { operator: { token: 'secret' } })).toThrow(
+    withCode('INVALID_TOKEN_OPTIONS'),
+  );
 });
 
 const outside = Object.values(networkInterfaces())

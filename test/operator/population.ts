@@ -9,9 +9,9 @@ import { complete, fail } from '../../src/engine/endings.ts';
 import { claim as claimRule, create } from '../../src/engine/transitions.ts';
 import { newId } from '../../src/model/id.ts';
 import { type Standing, standingOf } from '../../src/model/standing.ts';
+import { aTask } from '../../src/store-testing.ts';
 import { standingCodeOf } from '../../src/stores/values/standing-codes.ts';
 import { bodyOf } from '../../src/stores/values/texts.ts';
-import { aTask } from '../../src/testing.ts';
 
 export interface Crowd {
   readonly tasks: number;

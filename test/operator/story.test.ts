@@ -1,5 +1,5 @@
 /** The story of a task out of its commits, written down by hand. */
-import { aTask } from 'holdfast/testing';
+import { aTask } from 'holdfast/store/testing';
 import { expect, test } from 'vitest';
 import type { Change } from '../../src/engine/change.ts';
 import { toRecord } from '../../src/engine/journal.ts';

@@ -5,17 +5,17 @@ import { promisify } from 'node:util';
 import { openSqlite } from 'holdfast/sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { cancel } from '../../src/engine/endings.ts';
-import { StoreClosed } from '../../src/engine/store-errors.ts';
 import type { Survey, SurveyFilter } from '../../src/engine/survey.ts';
 import { create } from '../../src/engine/transitions.ts';
 import { systemClock } from '../../src/model/clock.ts';
+import { aTask } from '../../src/store-testing.ts';
 import { connect } from '../../src/stores/sqlite/driver.ts';
 import { sqliteSource } from '../../src/stores/sqlite/survey.ts';
 import { Vault } from '../../src/stores/sqlite/vault.ts';
 import type { Sql } from '../../src/stores/values/survey-sql.ts';
 import { Surveyor } from '../../src/stores/values/surveyor.ts';
-import { aTask } from '../../src/testing.ts';
 import { temporaryFile } from '../kit/lifetime.ts';
+import { withCode } from '../kit/with-code.ts';
 
 /** A file with tasks; of every fifty one is of another tool, and one in ten was cancelled. */
 async function fileOf(count: number): Promise<string> {
@@ -142,10 +142,10 @@ describe('the thread', () => {
   test('ends with its store, whoever is still looking', async () => {
     const { survey, close } = await openSqlite(temporaryFile());
     const looking = survey.list({ limit: 1 });
-    const outcome = expect(looking).rejects.toThrow(StoreClosed);
+    const outcome = expect(looking).rejects.toThrow(withCode('STORE_CLOSED'));
     await close();
     await outcome;
-    await expect(survey.list({ limit: 1 })).rejects.toThrow(StoreClosed);
+    await expect(survey.list({ limit: 1 })).rejects.toThrow(withCode('STORE_CLOSED'));
   });
 
   test('keeps no process alive', async () => {

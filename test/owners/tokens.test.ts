@@ -2,10 +2,11 @@
 import { createHmac } from 'node:crypto';
 import express from 'express';
 import { createTasks } from 'holdfast';
-import { InvalidTokenOptions, jwtTokens, McpHandler, serveHttp, staticTokens } from 'holdfast/server';
+import { jwtTokens, McpHandler, serveHttp, staticTokens } from 'holdfast/server';
 import { sqlite } from 'holdfast/sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { fixtureFactory, fixtureTasks } from '../fixture/server.ts';
+import { withCode } from '../kit/with-code.ts';
 import { RawClient } from '../serving/raw-client.ts';
 import { audience, Issuer, type SigningKey, signingKey } from './issuer.ts';
 
@@ -190,17 +191,19 @@ describe('signed tokens', () => {
 
   test.each(['none', 'HS256', 'A128KW'])('%s cannot be allowed', (algorithm) => {
     const options = { issuer: 'https://x.example', audience, jwks: [], algorithms: [algorithm] };
-    expect(() => jwtTokens(options)).toThrow(InvalidTokenOptions);
+    expect(() => jwtTokens(options)).toThrow(withCode('INVALID_TOKEN_OPTIONS'));
   });
 
   test('keys are not fetched from just anybody', () => {
     const jwks = new URL('http://login.example.com/keys');
-    expect(() => jwtTokens({ issuer: 'https://x.example', audience, jwks })).toThrow(InvalidTokenOptions);
+    expect(() => jwtTokens({ issuer: 'https://x.example', audience, jwks })).toThrow(
+      withCode('INVALID_TOKEN_OPTIONS'),
+    );
   });
 
   test.each(['issuer', 'audience'])('an empty %s is refused at once', (name) => {
     const options = { issuer: 'https://x.example', audience, jwks: [], [name]: '' };
-    expect(() => jwtTokens(options)).toThrow(InvalidTokenOptions);
+    expect(() => jwtTokens(options)).toThrow(withCode('INVALID_TOKEN_OPTIONS'));
   });
 
   test('a token without a scope that is required gets 403', async () => {
@@ -320,7 +323,7 @@ describe('tokens that are written down', () => {
   });
 
   test.each(['short', 'with a space in it, and very long'])('cannot be "%s"', (token) => {
-    expect(() => staticTokens({ [token]: { clientId: 'x' } })).toThrow(InvalidTokenOptions);
+    expect(() => staticTokens({ [token]: { clientId: 'x' } })).toThrow(withCode('INVALID_TOKEN_OPTIONS'));
   });
 });
 

@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { claimTasks } from '../../src/engine/claims.ts';
-import { StoreNotOpened } from '../../src/engine/store-errors.ts';
 import * as rules from '../../src/engine/transitions.ts';
 import { openPostgres } from '../../src/postgres.ts';
 import { aTask } from '../../src/testing/fixtures.ts';
@@ -33,7 +32,7 @@ test.each([
     () => new Error('It was opened.'),
     (refused) => refused,
   );
-  expect(error).toBeInstanceOf(StoreNotOpened);
+  expect(error).toMatchObject({ code: 'STORE_NOT_OPENED' });
   expect(error.message).toMatch(words);
   expect(error.message).not.toContain(wrong.password);
 });

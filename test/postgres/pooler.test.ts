@@ -1,11 +1,12 @@
 /** Through PgBouncer in transaction mode: with a direct URL for liveness and notifications, and without one. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { createTasks, durableTool, StoreNotOpened, type Tasks } from 'holdfast';
+import { createTasks, durableTool, type Tasks } from 'holdfast';
 import { openPostgres, type PostgresOptions, postgres } from 'holdfast/postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { claimTasks } from '../../src/engine/claims.ts';
 import { ManualClock } from '../../src/testing/manual-clock.ts';
 import { StoreCommands } from '../../src/testing/store-commands.ts';
+import { withCode } from '../kit/with-code.ts';
 import { bouncerMissing, bouncerProgram, startBouncer } from './bouncer.ts';
 import { freshDatabase } from './database.ts';
 import { query } from './server.ts';
@@ -98,6 +99,6 @@ pooled(
 
 pooled('a direct URL that leads to the pooler as well is refused', async () => {
   const opening = openPostgres(bouncer.url, { directUrl: bouncer.url, schema: 'wrong' });
-  await expect(opening).rejects.toThrow(StoreNotOpened);
+  await expect(opening).rejects.toThrow(withCode('STORE_NOT_OPENED'));
   await expect(opening).rejects.toThrow('leads to a connection pooler too');
 });

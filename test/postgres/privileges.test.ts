@@ -1,8 +1,9 @@
 /** What the role of a connection URL must be allowed to do. */
 import { randomBytes } from 'node:crypto';
-import { createTasks, durableTool, StoreNotOpened } from 'holdfast';
+import { createTasks, durableTool } from 'holdfast';
 import { openPostgres, postgres } from 'holdfast/postgres';
 import { expect, onTestFinished, test } from 'vitest';
+import { withCode } from '../kit/with-code.ts';
 import { freshDatabase } from './database.ts';
 import { query } from './server.ts';
 
@@ -39,6 +40,6 @@ test('a role that owns the schema needs no right to create others', async () => 
 test('a role that neither owns the schema nor may create it is told what to do', async () => {
   const { roleUrl } = await restrictedRole();
   const opening = openPostgres(roleUrl);
-  await expect(opening).rejects.toThrow(StoreNotOpened);
+  await expect(opening).rejects.toThrow(withCode('STORE_NOT_OPENED'));
   await expect(opening).rejects.toThrow('create schema holdfast authorization');
 });

@@ -3,13 +3,13 @@ import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { claimTasks } from '../../src/engine/claims.ts';
 import * as rules from '../../src/engine/transitions.ts';
-import { TaskIsDone } from '../../src/model/errors.ts';
 import { openPostgres } from '../../src/postgres.ts';
 import { clientConfig } from '../../src/stores/postgres/driver.ts';
-import { EndUnknown, Lane } from '../../src/stores/postgres/lanes.ts';
+import { Lane } from '../../src/stores/postgres/lanes.ts';
 import { Connections } from '../../src/stores/postgres/pool.ts';
 import { ManualClock } from '../../src/testing/manual-clock.ts';
 import { StoreCommands } from '../../src/testing/store-commands.ts';
+import { withCode } from '../kit/with-code.ts';
 import { freshDatabase } from './database.ts';
 import { query } from './server.ts';
 
@@ -51,7 +51,7 @@ test('what another process has decided meanwhile is what counts', async () => {
   const { clock, other, holder, id, record, complete } = await aClaimedTask();
   await record(1);
   await other.store.update('family', id, (family) => rules.cancel(family, clock.now()));
-  await expect(complete()).rejects.toThrow(TaskIsDone);
+  await expect(complete()).rejects.toThrow(withCode('TASK_IS_DONE'));
   expect(await holder.store.get(id)).toMatchObject({ phase: 'done', outcome: { kind: 'cancelled' } });
 });
 
@@ -119,7 +119,7 @@ test('one that had not never will, however late it comes', async () => {
   expect(await lane.settle(turn)).toBe(false);
   expect(await write()).toEqual([]);
   // Asked again, after the lane has gone on, nobody could say.
-  await expect(lane.settle(turn)).rejects.toThrow(EndUnknown);
+  await expect(lane.settle(turn)).rejects.toThrow(withCode('COMMIT_UNKNOWN'));
 });
 
 test('one that a server lost, which was replaced by another that is behind, has not come about', async () => {
@@ -134,5 +134,5 @@ test('one that a server lost, which was replaced by another that is behind, has 
 test('whether one has ended whose row is gone nobody could say', async () => {
   const { url, lane, turn } = await aLane();
   await query(url, `delete from holdfast.lanes where name = 'somebody/0'`);
-  await expect(lane.settle(turn)).rejects.toThrow(EndUnknown);
+  await expect(lane.settle(turn)).rejects.toThrow(withCode('COMMIT_UNKNOWN'));
 });

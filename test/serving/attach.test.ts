@@ -3,10 +3,11 @@ import { createServer } from 'node:http';
 import { McpServer, Server } from '@modelcontextprotocol/server';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { AttachedTooLate, createTasks, durableTool, type Tasks } from '../../src/index.ts';
+import { createTasks, durableTool, type Tasks } from '../../src/index.ts';
 import { McpHandler } from '../../src/server.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { originOf } from '../kit/serve.ts';
+import { withCode } from '../kit/with-code.ts';
 import { RawClient } from './raw-client.ts';
 
 const durable = durableTool(
@@ -126,7 +127,7 @@ test('attaching after a tool was registered is refused, with what to do instead'
   const tasks = await tasksForTest();
   const mcp = new McpServer(introduction);
   mcp.registerTool('plain', {}, async () => ({ content: [] }));
-  expect(() => tasks.attach(mcp)).toThrow(AttachedTooLate);
+  expect(() => tasks.attach(mcp)).toThrow(withCode('ATTACHED_TOO_LATE'));
   expect(() => tasks.attach(mcp)).toThrow(tooLate);
 });
 
@@ -147,14 +148,14 @@ test('attaching to a low-level Server that already answers tools/list is refused
   const tasks = await tasksForTest();
   const server = new Server(introduction, { capabilities: { tools: {} } });
   server.setRequestHandler('tools/list', () => ({ tools: [plainTool] }));
-  expect(() => tasks.attach(server)).toThrow(AttachedTooLate);
+  expect(() => tasks.attach(server)).toThrow(withCode('ATTACHED_TOO_LATE'));
 });
 
 test('attaching a second set of tasks to the same server is refused', async () => {
   const [tasks, others] = [await tasksForTest(), await tasksForTest()];
   const mcp = new McpServer(introduction);
   tasks.attach(mcp);
-  expect(() => others.attach(mcp)).toThrow(AttachedTooLate);
+  expect(() => others.attach(mcp)).toThrow(withCode('ATTACHED_TOO_LATE'));
 });
 
 test('a plain tool beside durable ones may have the name of none of them', async () => {

@@ -3,10 +3,11 @@ import { execFile } from 'node:child_process';
 import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Client, InMemoryTransport } from '@modelcontextprotocol/client';
-import { createTasks, durableTool, StoreClosed } from 'holdfast';
+import { createTasks, durableTool } from 'holdfast';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
 import { attached } from '../kit/attached.ts';
+import { withCode } from '../kit/with-code.ts';
 import { kinds, open } from './kinds.ts';
 
 const wave = durableTool('wave', {}, async () => 'waved');
@@ -30,7 +31,7 @@ test.each(kinds)('who waits for an outcome when $name is closed is told so', asy
   const requests = await tasks.requests();
   const outcome = tasks.outcome(id);
   await expect.poll(() => requests.watchers).toBe(1);
-  await Promise.all([expect(outcome).rejects.toThrow(StoreClosed), tasks.close()]);
+  await Promise.all([expect(outcome).rejects.toThrow(withCode('STORE_CLOSED')), tasks.close()]);
 });
 
 test.each(kinds)('… also if $name is closed behind the back of the tasks', async (kind) => {
@@ -43,7 +44,7 @@ test.each(kinds)('… also if $name is closed behind the back of the tasks', asy
   await expect.poll(() => requests.watchers).toBe(1);
   await database.close();
   vi.advanceTimersByTime(60_000);
-  await expect(outcome).rejects.toThrow(StoreClosed);
+  await expect(outcome).rejects.toThrow(withCode('STORE_CLOSED'));
 });
 
 test.each(kinds)('… also if $name answers the first look only after that', async (kind) => {
@@ -61,7 +62,7 @@ test.each(kinds)('… also if $name answers the first look only after that', asy
   const tasks = createTasks({ tools: [wave], store: database });
   const { id } = await tasks.create(wave);
   const outcome = tasks.outcome(id);
-  const isTold = expect(outcome).rejects.toThrow(StoreClosed);
+  const isTold = expect(outcome).rejects.toThrow(withCode('STORE_CLOSED'));
   await expect.poll(() => looks).toBe(2);
   await tasks.close();
   await setImmediate();
@@ -98,7 +99,7 @@ test.each(kinds)(
       z.looseObject({ task: z.object() }),
     );
     await closed.promise;
-    await expect.poll(() => errors).toEqual([expect.any(StoreClosed)]);
+    await expect.poll(() => errors).toEqual([withCode('STORE_CLOSED')]);
   },
 );
 

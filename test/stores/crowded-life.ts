@@ -1,10 +1,10 @@
 /** A process that closes a store in the middle of everything, and has nothing else to do: `crowded-life.ts <place>`. */
 import { setImmediate } from 'node:timers/promises';
-import { StoreClosed } from 'holdfast';
 import { claimTasks } from '../../src/engine/claims.ts';
 import { create } from '../../src/engine/transitions.ts';
+import { hasCode } from '../../src/model/errors.ts';
 import { newId } from '../../src/model/id.ts';
-import { aTask } from '../../src/testing.ts';
+import { aTask } from '../../src/store-testing.ts';
 import { encryption } from '../encryption/keys.ts';
 import { open } from './open.ts';
 
@@ -44,7 +44,7 @@ const beBusy = async ([name, act]: [string, () => Promise<unknown>]) => {
     for (; !isClosed; await setImmediate()) await act();
     await act();
   } catch (error) {
-    if (!(error instanceof StoreClosed)) console.log(name, error);
+    if (!hasCode(error, 'STORE_CLOSED')) console.log(name, error);
   }
 };
 const underWay = Array.from({ length: 8 }, () => Object.entries(acts).map(beBusy)).flat();

@@ -3,4 +3,4 @@ import { durableTool } from 'holdfast';
 import { runTool } from 'holdfast/testing';
 
 const patient = durableTool('patient', {}, async (_, task) => String(await task.event('never')));
-await runTool(patient, undefined).catch(({ name }) => console.log(name));
+await runTool(patient, undefined).catch(({ code }) => console.log(code));

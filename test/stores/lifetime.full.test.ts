@@ -5,13 +5,14 @@
 import { execFile } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { createTasks, StoreClosed } from 'holdfast';
+import { createTasks } from 'holdfast';
 import { expect, test } from 'vitest';
 import { create } from '../../src/engine/transitions.ts';
-import { aTask } from '../../src/testing.ts';
+import { aTask } from '../../src/store-testing.ts';
 import { encryption } from '../encryption/keys.ts';
 import { untilEnd } from '../kit/lifetime.ts';
 import { Program, sources } from '../kit/process.ts';
+import { withCode } from '../kit/with-code.ts';
 import { type Kind, kinds, open } from './kinds.ts';
 import { wave } from './waiting-life.ts';
 
@@ -62,7 +63,7 @@ test.each(kinds)('whoever waits for an outcome is told when the tasks are closed
   const place = await kind.place();
   const tasks = createTasks({ tools: [wave], store: () => open(place) });
   const { id } = await tasks.create(wave, {});
-  const outcome = expect(tasks.outcome(id)).rejects.toThrow(StoreClosed);
+  const outcome = expect(tasks.outcome(id)).rejects.toThrow(withCode('STORE_CLOSED'));
   // It has looked, and waits.
   await tasks.get(id);
   await tasks.close();
@@ -72,5 +73,5 @@ test.each(kinds)('whoever waits for an outcome is told when the tasks are closed
 test('a process whose runTool failed comes to its own end', async () => {
   const args = ['--conditions=holdfast-source', script('./failed-run.ts')];
   const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 100_000 });
-  expect(stdout).toBe('NothingLeftToWaitFor\n');
+  expect(stdout).toBe('NOTHING_LEFT_TO_WAIT_FOR\n');
 });

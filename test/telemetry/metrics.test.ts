@@ -3,10 +3,11 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { createTasks, durableTool } from '../../src/index.ts';
-import { NothingCounted, serveHttp } from '../../src/server.ts';
+import { serveHttp } from '../../src/server.ts';
 import { openSqlite, sqlite } from '../../src/sqlite.ts';
 import { telemetry } from '../../src/telemetry.ts';
 import { attached } from '../kit/attached.ts';
+import { withCode } from '../kit/with-code.ts';
 import { Place } from '../serving/place.ts';
 import { accept } from '../serving/raw-client.ts';
 import { type HttpProcess, serveProgram } from '../serving/server-process.ts';
@@ -160,6 +161,6 @@ test('none of it is there unless it was asked for, and it can be reached only as
 test('metrics that nobody counts cannot be served', async () => {
   await using tasks = createTasks({ store: sqlite('memory:') });
   await expect(serveHttp(tasks, attached(tasks), { port: 0, metrics: '/metrics' })).rejects.toThrow(
-    NothingCounted,
+    withCode('TELEMETRY_MISSING'),
   );
 });

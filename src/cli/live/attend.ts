@@ -165,7 +165,7 @@ export async function attend(visit: Visit, begin: Begin): Promise<number> {
   } catch (error) {
     const message = wordsFor(error as Error);
     view.end?.('failed');
-    view.failed?.(id, message, (error as { code?: number }).code);
+    view.failed?.(id, message, (error as { rpcCode?: number }).rpcCode);
     throw new CommandFailed(message, { cause: error });
   } finally {
     over.abort();

@@ -1,6 +1,6 @@
 /** The desk of a store that is opened here. This process has no tools: it can look at everything and make nothing. */
-import { StoreNotUnlocked } from '../../engine/store-errors.ts';
-import { Tasks, UnknownTool } from '../../engine/tasks.ts';
+import { Tasks } from '../../engine/tasks.ts';
+import { hasCode } from '../../model/errors.ts';
 import type { SecretFields } from '../../model/redaction.ts';
 import type { TaskSummary } from '../../operator/api.ts';
 import { Changes } from '../../operator/changes.ts';
@@ -12,7 +12,7 @@ import type { OpenDesk } from './desk.ts';
 class OperatorWithoutTools extends Operator {
   override retry(id: string): Promise<TaskSummary> {
     return super.retry(id).catch((error: unknown) => {
-      if (!(error instanceof UnknownTool)) throw error;
+      if (!hasCode(error, 'UNKNOWN_TOOL')) throw error;
       throw new CommandFailed(
         'Only a server that has the tool can make the call again: ask one, with --url.',
       );
@@ -31,7 +31,7 @@ export async function deskOfStore(place: StorePlace, reveals: boolean): Promise<
   const name = nameOf(place);
   const open = await storeWithTasks(place);
   const database = await open().catch((error: unknown) => {
-    if (!(error instanceof StoreNotUnlocked)) throw error;
+    if (!hasCode(error, 'STORE_NOT_UNLOCKED')) throw error;
     throw new CommandFailed(
       `The store at ${name} is encrypted, and its servers have the keys: ask one of them, with --url.`,
     );

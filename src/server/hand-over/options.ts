@@ -1,7 +1,7 @@
 /** What an author says about clients that know no tasks. */
 import { checkedName } from '../../engine/tool.ts';
 import { type Duration, toMs } from '../../model/duration.ts';
-import { HoldfastError } from '../../model/errors.ts';
+import { InvalidOptions } from '../../model/errors.ts';
 import { defaultPrefix, plainToolNames } from '../../protocol/dialects/plain-tools/names.ts';
 
 export interface AttachOptions {
@@ -31,21 +31,19 @@ export interface HandOverOptions {
   readonly keepDelivered?: Duration;
 }
 
-export class InvalidPlainClients extends HoldfastError {
-  constructor(given: unknown) {
-    super(
-      `plainClients is ${JSON.stringify(given) ?? String(given)}: use 'hand-over', 'wait', or options such as { window: '25s' }.`,
-    );
-  }
+function invalidPlainClients(given: unknown): InvalidOptions {
+  return new InvalidOptions(
+    'INVALID_PLAIN_CLIENTS',
+    `plainClients is ${JSON.stringify(given) ?? String(given)}: use 'hand-over', 'wait', or options such as { window: '25s' }.`,
+  );
 }
 
 /** An author's tool has the name of a tool that plain clients continue with. */
-export class ToolNameTaken extends HoldfastError {
-  constructor(name: string) {
-    super(
-      `The tool name "${name}" is taken: clients without tasks continue their calls with a tool of that name. Rename yours, or choose another prefix: attach(mcp, { plainClients: { prefix: 'job_' } }).`,
-    );
-  }
+export function toolNameTaken(name: string): InvalidOptions {
+  return new InvalidOptions(
+    'TOOL_NAME_TAKEN',
+    `The tool name "${name}" is taken: clients without tasks continue their calls with a tool of that name. Rename yours, or choose another prefix: attach(mcp, { plainClients: { prefix: 'job_' } }).`,
+  );
 }
 
 export type HandOverSettings = NonNullable<ReturnType<typeof handOverSettings>>;
@@ -54,7 +52,7 @@ export type HandOverSettings = NonNullable<ReturnType<typeof handOverSettings>>;
 export function handOverSettings({ plainClients = 'hand-over' }: AttachOptions) {
   if (plainClients === 'wait') return undefined;
   const options = plainClients === 'hand-over' ? {} : plainClients;
-  if (typeof options !== 'object' || options === null) throw new InvalidPlainClients(plainClients);
+  if (typeof options !== 'object' || options === null) throw invalidPlainClients(plainClients);
   const { window = '25s', windowWithProgress, prefix = defaultPrefix, keepDelivered } = options;
   const names = plainToolNames(prefix);
   for (const name of Object.values(names)) checkedName('tool', name);

@@ -5,20 +5,19 @@
 import type { McpServer, ServerContext } from '@modelcontextprotocol/server';
 import type { DurableTool } from '../../engine/tool.ts';
 import type { Caller } from '../../hosting/caller.ts';
-import { BadAnswer, TaskIsDone, TaskNotFound } from '../../model/errors.ts';
+import { hasCode } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { plainTools } from '../../protocol/dialects/plain-tools/dialect.ts';
-import { InvalidParams } from '../../protocol/errors.ts';
 import type { Binding, Called } from '../binding.ts';
 import { exchangeOf, type Fate } from '../deliveries.ts';
 import type { Streams } from '../streams.ts';
 import { errorResult, type OpenRequest, progressOf, responsesOf } from '../tool-call.ts';
-import { type HandOverSettings, ToolNameTaken } from './options.ts';
+import { type HandOverSettings, toolNameTaken } from './options.ts';
 import { type PlainTool, plainToolsOf } from './tools.ts';
 import type { HandOver, PlainRequest } from './waiting.ts';
 
 /** Mistakes that a model can correct. */
-const forModels = [TaskNotFound, TaskIsDone, BadAnswer, InvalidParams];
+const forModels = ['TASK_NOT_FOUND', 'TASK_IS_DONE', 'BAD_ANSWER', 'INVALID_PARAMS'] as const;
 
 /** A request of a client, and the streams of its connection. */
 export interface Received {
@@ -122,7 +121,7 @@ export class PlainClients {
       });
     } catch (error) {
       // Models read error results, and hosts show them; protocol errors may end the conversation.
-      if (forModels.some((one) => error instanceof one)) return errorResult((error as Error).message);
+      if (hasCode(error, ...forModels)) return errorResult(error.message);
       throw error;
     }
   }
@@ -131,7 +130,7 @@ export class PlainClients {
 
   /** Refuses other tools of the same names. */
   checkNames(tools: Iterable<{ readonly name: string }>): void {
-    for (const { name } of tools) if (this.#tools.has(name)) throw new ToolNameTaken(name);
+    for (const { name } of tools) if (this.#tools.has(name)) throw toolNameTaken(name);
   }
 
   /** … when they are registered. */

@@ -7,8 +7,8 @@ import { invalidRequest, parseError, transportRefusal } from '../../protocol/jso
 export class HttpRefusal extends HoldfastError {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** For JSON-RPC. */
-  readonly code: number;
+  /** The code of JSON-RPC. */
+  readonly rpcCode: number;
 
   constructor(
     status: number,
@@ -16,10 +16,10 @@ export class HttpRefusal extends HoldfastError {
     headers: Readonly<Record<string, string>> = {},
     code = transportRefusal,
   ) {
-    super(message);
+    super('HTTP_REFUSED', message);
     this.status = status;
     this.headers = headers;
-    this.code = code;
+    this.rpcCode = code;
   }
 }
 

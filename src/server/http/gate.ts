@@ -13,7 +13,7 @@ import {
   validateOriginHeader,
   verifyBearerToken,
 } from '@modelcontextprotocol/server';
-import { InvalidTokenOptions } from '../../access/tokens.ts';
+import { InvalidOptions } from '../../model/errors.ts';
 import { transportRefusal } from '../../protocol/json-rpc.ts';
 
 export interface GateOptions {
@@ -132,7 +132,11 @@ function metadataOf(resource: ProtectedResource): ResourceMetadata {
       ...(documentation !== undefined && { serviceDocumentationUrl: new URL(documentation) }),
     }),
   );
-  if (!document) throw new InvalidTokenOptions('The resource needs an issuer in authorizationServers.');
+  if (!document)
+    throw new InvalidOptions(
+      'INVALID_TOKEN_OPTIONS',
+      'The resource needs an issuer in authorizationServers.',
+    );
   return {
     url: getOAuthProtectedResourceMetadataUrl(resourceServerUrl),
     document: { ...document, authorization_servers: issuers, bearer_methods_supported: ['header'] },

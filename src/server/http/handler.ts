@@ -202,7 +202,7 @@ export class McpHandler {
 
   #failed(error: unknown, isGone: boolean): Response {
     if (isGone || error instanceof RequestAborted) return new Response(null, { status: 499 });
-    if (error instanceof HttpRefusal) return refusal(error.status, error.message, error.code);
+    if (error instanceof HttpRefusal) return refusal(error.status, error.message, error.rpcCode);
     if (isFailure(error)) this.#onError(error as Error);
     if (error instanceof Unavailable) return refusal(503, error.forCallers, internalError);
     return refusal(500, 'Internal server error', internalError);

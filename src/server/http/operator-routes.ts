@@ -1,6 +1,6 @@
 /** From a request below `/operator/api` to a method of the desk: paths, queries, bodies, and what is wrong with them. */
 import type { SurveyFilter } from '../../engine/survey.ts';
-import { TaskNotFound } from '../../model/errors.ts';
+import { refusal } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { type Standing, standings } from '../../model/standing.ts';
 import type { TaskId } from '../../model/task.ts';
@@ -78,7 +78,7 @@ function ofTask(
       if (found) return found;
       if (what === 'result' && (await desk.story(id)))
         throw new HttpRefusal(409, `Task ${id} is not done: there is no result yet.`);
-      throw new TaskNotFound(id);
+      throw refusal('TASK_NOT_FOUND', id);
     });
   }
   const action = Object.hasOwn(actions, what) ? actions[what] : undefined;

@@ -9,7 +9,7 @@ import { staticTokens } from '../../access/tokens.ts';
 import { StoreError, TaskDamaged } from '../../engine/store-errors.ts';
 import { anonymous } from '../../hosting/caller.ts';
 import { noteTurnedAway } from '../../hosting/recording.ts';
-import { BadAnswer, HoldfastError, TaskNotFound } from '../../model/errors.ts';
+import { HoldfastError, hasCode, InvalidOptions } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Owner } from '../../model/task.ts';
 import { apiPath, type ChangeMessage, dashboardPath, type Viewer } from '../../operator/api.ts';
@@ -35,12 +35,11 @@ export interface OperatorHandlerOptions extends GateOptions {
   readonly operator: OperatorAccess;
 }
 
-export class OperatorExposed extends HoldfastError {
-  constructor(host: string) {
-    super(
-      `The operator's desk would be open to other machines at ${host}. Serve on 127.0.0.1, or say operator: { token, allowRemote: true } and put TLS in front.`,
-    );
-  }
+export function operatorExposed(host: string): InvalidOptions {
+  return new InvalidOptions(
+    'OPERATOR_EXPOSED',
+    `The operator's desk would be open to other machines at ${host}. Serve on 127.0.0.1, or say operator: { token, allowRemote: true } and put TLS in front.`,
+  );
 }
 
 const mostStreams = 64;
@@ -218,8 +217,8 @@ export class OperatorHandler {
       const { retryAfterMs = 10_000 } = error;
       return refused(429, error.message, { 'retry-after': String(Math.ceil(retryAfterMs / 1_000)) });
     }
-    if (error instanceof TaskNotFound) return refused(404, error.message);
-    if (error instanceof BadQuery || error instanceof BadAnswer) return refused(400, error.message);
+    if (hasCode(error, 'TASK_NOT_FOUND')) return refused(404, error.message);
+    if (error instanceof BadQuery || hasCode(error, 'BAD_ANSWER')) return refused(400, error.message);
     if (error instanceof TaskDamaged) {
       this.#onError(error);
       return refused(409, error.forCallers);

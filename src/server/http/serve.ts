@@ -4,14 +4,14 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo, Socket } from 'node:net';
 import type { McpServerFactory } from '@modelcontextprotocol/server';
 import { type Duration, toMs } from '../../model/duration.ts';
-import { HoldfastError } from '../../model/errors.ts';
+import { InvalidOptions } from '../../model/errors.ts';
 import { runtime } from '../../model/runtime.ts';
 import { dashboardPath } from '../../operator/api.ts';
 import type { Tasks } from '../tasks.ts';
 import { Gate } from './gate.ts';
 import { type HandlerOptions, McpHandler } from './handler.ts';
 import { writeResponse } from './node.ts';
-import { isLoopback, type OperatorAccess, OperatorExposed, OperatorHandler, pathOf } from './operator.ts';
+import { isLoopback, type OperatorAccess, OperatorHandler, operatorExposed, pathOf } from './operator.ts';
 
 export interface ServeHttpOptions extends HandlerOptions, OperationsOptions {
   /** Default 7420; 0 takes any that is free. */
@@ -49,7 +49,7 @@ export async function serveHttp(
 ): Promise<HttpServer> {
   const { port = 7420, host = '127.0.0.1', path = '/mcp', grace = '10s', elsewhere } = options;
   const { operator: access } = options;
-  if (access && !access.allowRemote && !isLoopback(host)) throw new OperatorExposed(host);
+  if (access && !access.allowRemote && !isLoopback(host)) throw operatorExposed(host);
   const operator = access && new OperatorHandler(tasks, { ...options, operator: access });
   const signals = options.stopOn ?? ['SIGTERM', 'SIGINT'];
   const handler = new McpHandler(tasks, factory, options);
@@ -130,12 +130,11 @@ export interface OperationsOptions {
   readonly health?: boolean;
 }
 
-export class NothingCounted extends HoldfastError {
-  constructor(path: string) {
-    super(
-      `There is nothing to show at ${path}: give createTasks({ telemetry: telemetry() }) of holdfast/telemetry.`,
-    );
-  }
+function nothingCounted(path: string): InvalidOptions {
+  return new InvalidOptions(
+    'TELEMETRY_MISSING',
+    `There is nothing to show at ${path}: give createTasks({ telemetry: telemetry() }) of holdfast/telemetry.`,
+  );
 }
 
 interface Answer {
@@ -159,7 +158,7 @@ function operationsOf(
   }
   if (path === undefined) return answers;
   const { metrics } = tasks.observer;
-  if (!metrics) throw new NothingCounted(path);
+  if (!metrics) throw nothingCounted(path);
   return answers.set(path, async () => ({ status: 200, text: await metrics(), type: prometheus }));
 }
 

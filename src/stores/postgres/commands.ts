@@ -13,9 +13,9 @@
 import type { Change, Verdict } from '../../engine/change.ts';
 import { crashPoint } from '../../engine/crash-point.ts';
 import type { ClaimQuery, ClaimRule, Claims, IdempotencyScope, Reach } from '../../engine/store.ts';
-import { StoreClosed, StoreCorrupt, StoreError } from '../../engine/store-errors.ts';
+import { StoreError, storeClosed } from '../../engine/store-errors.ts';
 import type { Clock } from '../../model/clock.ts';
-import { Refusal, TaskNotFound } from '../../model/errors.ts';
+import { hasCode, Refusal, refusal } from '../../model/errors.ts';
 import { runtime } from '../../model/runtime.ts';
 import type { Task, TaskId } from '../../model/task.ts';
 import { isDisconnected, isMoved, worded } from './driver.ts';
@@ -130,7 +130,7 @@ export class Commands {
   }
 
   submit(order: Order): Promise<Change> {
-    if (this.#closed) return Promise.reject(new StoreClosed(this.#parts.place));
+    if (this.#closed) return Promise.reject(storeClosed(this.#parts.place));
     return new Promise((resolve, reject) => {
       this.#waiting.push({ order, subject: subjectOf(order), resolve, reject });
       this.#schedule();
@@ -139,7 +139,7 @@ export class Commands {
 
   /** Selects ready tasks and claims those for which the rule decides so. */
   claim(order: ClaimOrder): Promise<Claims & Expected> {
-    if (this.#closed) return Promise.reject(new StoreClosed(this.#parts.place));
+    if (this.#closed) return Promise.reject(storeClosed(this.#parts.place));
     return new Promise((resolve, reject) => {
       this.#claims.push((lane) => this.#claim(order, lane).then(resolve, reject));
       this.#schedule();
@@ -408,7 +408,7 @@ export class Commands {
 
 /** What a value or a row does wrong; where the server itself is in trouble, all commands share it. */
 function isOfOneCommand(error: unknown): boolean {
-  return !(error instanceof StoreError) || error.constructor === StoreError || error instanceof StoreCorrupt;
+  return !(error instanceof StoreError) || hasCode(error, 'STORE_FAILED', 'STORE_CORRUPT', 'TASK_DAMAGED');
 }
 
 function subjectOf(order: Order): string | undefined {
@@ -466,5 +466,5 @@ function update(order: Extract<Order, { kind: 'update' }>, tasks: ReadonlyMap<Ta
   const { reach, id, decide } = order;
   const subject =
     reach === 'task' ? tasks.get(id) : reach === 'lineage' ? lineageIn(tasks, id) : familyIn(tasks, id);
-  return subject ? decide(subject) : new TaskNotFound(id);
+  return subject ? decide(subject) : refusal('TASK_NOT_FOUND', id);
 }

@@ -1,15 +1,7 @@
 /** The one place that touches `pg`: settings of connections, and the words for their errors. */
 import type { ClientBase, ClientConfig, Pool } from 'pg';
-import {
-  StoreBusy,
-  StoreCorrupt,
-  StoreError,
-  StoreFull,
-  StoreNotOpened,
-  StoreReadOnly,
-  TaskDamaged,
-} from '../../engine/store-errors.ts';
-import { HoldfastError } from '../../model/errors.ts';
+import { StoreError, TaskDamaged } from '../../engine/store-errors.ts';
+import { HoldfastError, type StoreErrorCode } from '../../model/errors.ts';
 import { maxTimeoutMs } from '../../model/runtime.ts';
 import { Damaged, DamagedRecord } from '../values/damaged.ts';
 
@@ -153,7 +145,8 @@ export async function loadDriver(place: string): Promise<typeof import('pg').def
     return pg;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw new StoreNotOpened(
+    throw new StoreError(
+      'STORE_NOT_OPENED',
       place,
       'the package `pg` is not installed',
       'Install it next to Holdfast: npm install pg.',
@@ -164,6 +157,7 @@ export async function loadDriver(place: string): Promise<typeof import('pg').def
 
 /** SQLSTATE, or what the network calls it. */
 export function codeOf(error: unknown): string | undefined {
+  if (error instanceof HoldfastError) return undefined;
   const { code, message } = (error ?? {}) as { code?: unknown; message?: string };
   if (typeof code === 'string') return code;
   // Several addresses, each refused for a reason of its own.
@@ -230,76 +224,80 @@ export function worded(error: unknown, place: string): unknown {
   if (error instanceof HoldfastError) return error;
   const message = (error as Error)?.message;
   const code = codeOf(error);
-  const as = (Kind: typeof StoreError, problem: string, remedy: string) =>
-    new Kind(place, problem, remedy, error);
+  const as = (kind: StoreErrorCode, problem: string, remedy: string) =>
+    new StoreError(kind, place, problem, remedy, error);
   if (code === undefined) {
     if (error instanceof DamagedRecord) return new TaskDamaged(place, error.taskId, message, error);
     if (error instanceof Damaged)
-      return as(StoreCorrupt, `what is stored contradicts itself (${message})`, restore);
-    if (error instanceof SyntaxError) return as(StoreCorrupt, 'a stored value is not readable', restore);
+      return as('STORE_CORRUPT', `what is stored contradicts itself (${message})`, restore);
+    if (error instanceof SyntaxError) return as('STORE_CORRUPT', 'a stored value is not readable', restore);
     return error;
   }
   switch (code) {
     case '28P01':
     case '28000':
       return as(
-        StoreNotOpened,
+        'STORE_NOT_OPENED',
         'the server refused the user or the password',
         'Check both in the URL: postgres://USER:PASSWORD@HOST:PORT/DATABASE.',
       );
     case '3D000':
-      return as(StoreNotOpened, 'there is no such database', 'Make it first: createdb NAME.');
+      return as('STORE_NOT_OPENED', 'there is no such database', 'Make it first: createdb NAME.');
     case 'ENOTFOUND':
-      return as(StoreNotOpened, 'no machine is known by this name', 'Check the host in the URL.');
+      return as('STORE_NOT_OPENED', 'no machine is known by this name', 'Check the host in the URL.');
     case '42501':
       return as(
-        StoreNotOpened,
+        'STORE_NOT_OPENED',
         `this user may not do what is needed (${message})`,
         'Let it create schemas in the database (grant create on database NAME to USER), or create one for it (create schema holdfast authorization USER).',
       );
     case '25006':
       return as(
-        StoreReadOnly,
+        'STORE_READ_ONLY',
         'this server takes no writes: it is a replica, or set to read-only',
         'Use the URL of the primary.',
       );
     case '53100':
       return as(
-        StoreFull,
+        'STORE_FULL',
         'the disk of the server is full, nothing of this change was written',
         'Free some space and try again; everything acknowledged before is kept.',
       );
     case tooManyConnections:
       return as(
-        StoreBusy,
+        'STORE_BUSY',
         'the server has no connection left',
         'Raise max_connections, or lower the option `connections` of each process.',
       );
     case '57014':
     case '55P03':
       return as(
-        StoreBusy,
+        'STORE_BUSY',
         `the server took too long (${message})`,
         'Look for what holds it up: long transactions, locks, a disk that cannot keep up.',
       );
     case 'XX001':
     case 'XX002':
-      return as(StoreCorrupt, `the database is damaged (${message})`, restore);
+      return as('STORE_CORRUPT', `the database is damaged (${message})`, restore);
     case '3F000':
     case '42P01':
       return as(
-        StoreCorrupt,
+        'STORE_CORRUPT',
         `a table is missing (${message})`,
         'Restore the database, or open it again to have its tables made anew, without tasks.',
       );
     default:
       if (isDisconnected(error))
         return as(
-          StoreNotOpened,
+          'STORE_NOT_OPENED',
           `the server cannot be reached (${code})`,
           'Check that Postgres runs there and accepts connections from here.',
         );
-      return as(StoreError, `Postgres reported: ${message} (${code})`, 'Nothing of this change was written.');
+      return as(
+        'STORE_FAILED',
+        `Postgres reported: ${message} (${code})`,
+        'Nothing of this change was written.',
+      );
   }
 }
 

@@ -28,16 +28,15 @@ export const laneTables = `
   end $$;
 `;
 
-/** Of a kind of its own: whoever sees it must not try the same again. */
-export class EndUnknown extends StoreError {
-  constructor(place: string, cause?: unknown) {
-    super(
-      place,
-      'what became of a change is not known, because the server could not be asked',
-      'Look whether it was made before you make it again.',
-      cause,
-    );
-  }
+/** Whoever sees it must not try the same again. */
+function endUnknown(place: string, cause?: unknown): StoreError {
+  return new StoreError(
+    'COMMIT_UNKNOWN',
+    place,
+    'what became of a change is not known, because the server could not be asked',
+    'Check whether it was made before you make it again.',
+    cause,
+  );
 }
 
 interface Parts {
@@ -77,11 +76,11 @@ export class Lane {
     this.#turn = undefined;
     const taken = ++this.#last;
     const found = await this.#takeAway(turn, taken).catch((error) => {
-      throw new EndUnknown(this.#parts.place, error);
+      throw endUnknown(this.#parts.place, error);
     });
     // A row that is further back lost turns with a server that was replaced: this one among them, or never had.
     const isSettled = found !== undefined && (found === turn.after || found === taken || found < turn.before);
-    if (!isSettled) throw new EndUnknown(this.#parts.place);
+    if (!isSettled) throw endUnknown(this.#parts.place);
     this.#turn = found;
     return found === turn.after;
   }

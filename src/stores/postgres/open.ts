@@ -1,5 +1,5 @@
 import type { Database } from '../../engine/queue.ts';
-import { StoreNotOpened } from '../../engine/store-errors.ts';
+import { StoreError } from '../../engine/store-errors.ts';
 import { type Clock, systemClock } from '../../model/clock.ts';
 import { newId } from '../../model/id.ts';
 import { pause, runtime } from '../../model/runtime.ts';
@@ -109,7 +109,8 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
       return client;
     };
     if (directUrl !== undefined && !(await whenStarted(() => hasSessions(pg, directConfig))))
-      throw new StoreNotOpened(
+      throw new StoreError(
+        'STORE_NOT_OPENED',
         placeOf(directUrl),
         'the direct URL leads to a connection pooler too',
         'Give the address of the Postgres server itself, or leave it out.',
@@ -186,7 +187,12 @@ async function assemble(parts: {
     survey: postgresSurvey({ connections, vault, schema, clock, place }),
     onDisconnected(listener) {
       const lost = () =>
-        new StoreNotOpened(place, 'a connection was lost', 'Check that Postgres runs, and its own log.');
+        new StoreError(
+          'STORE_NOT_OPENED',
+          place,
+          'a connection was lost',
+          'Check that Postgres runs, and its own log.',
+        );
       for (const pool of [connections, writers]) pool.onBroken(() => listener(lost()));
     },
     close: () => store.close(),
@@ -201,13 +207,15 @@ async function assemble(parts: {
 
 function checkOptions(place: string, schema: string, connections: number): void {
   if (!/^[a-z_][a-z0-9_]{0,40}$/.test(schema))
-    throw new StoreNotOpened(
+    throw new StoreError(
+      'STORE_NOT_OPENED',
       place,
       `"${schema}" is no name for a schema here`,
       'Use lower-case letters, digits and underscores, 41 at most.',
     );
   if (!Number.isInteger(connections) || connections < 5)
-    throw new StoreNotOpened(
+    throw new StoreError(
+      'STORE_NOT_OPENED',
       place,
       `${connections} connections are too few`,
       'Allow at least 5: three write, the others read.',

@@ -3,7 +3,7 @@
  * long as a restart of the server takes. A transaction of which the end was not heard is looked up, so that it is
  * neither lost nor done twice.
  */
-import { StoreClosed } from '../../engine/store-errors.ts';
+import { storeClosed } from '../../engine/store-errors.ts';
 import { backoffMs } from '../../model/backoff.ts';
 import { pause, runtime } from '../../model/runtime.ts';
 import {
@@ -190,12 +190,12 @@ export class Connections {
   async #try<T>(act: () => Promise<T>): Promise<T> {
     const started = runtime.monotonic();
     for (let tries = 1; ; tries++) {
-      if (this.#closed) throw new StoreClosed(this.#place);
+      if (this.#closed) throw storeClosed(this.#place);
       try {
         return await act();
       } catch (error) {
         if (isDisconnected(error)) this.#tellBroken();
-        if (this.#closed && codeOf(error) === undefined) throw new StoreClosed(this.#place);
+        if (this.#closed && codeOf(error) === undefined) throw storeClosed(this.#place);
         const again = isTaken(error) ? tries < triesForWhatIsTaken : isWorthAnotherTry(error);
         // A connection that was silent for all that time says nothing about others.
         const isOver = tries > 1 && runtime.monotonic() - started > patienceMs;

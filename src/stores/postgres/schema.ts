@@ -12,7 +12,7 @@
  * `tasks_live`, which quotas need too; the others get their entry when a root ends. Moments are double precision: a
  * number as JavaScript has it comes back the same.
  */
-import { StoreNotOpened, StoreTooNew } from '../../engine/store-errors.ts';
+import { StoreError } from '../../engine/store-errors.ts';
 import { auditTables } from './audit.ts';
 import { requestIndex } from './calls.ts';
 import { unhurried } from './driver.ts';
@@ -169,13 +169,15 @@ export async function checkServer(connections: Connections, place: string): Prom
   );
   const major = Math.floor(Number(row!.version) / 10_000);
   if (major < oldestServer)
-    throw new StoreNotOpened(
+    throw new StoreError(
+      'STORE_NOT_OPENED',
       place,
       `this server is Postgres ${major}`,
       `Holdfast needs Postgres ${oldestServer} or newer: upgrade it, or use another server.`,
     );
   if (row!.encoding !== 'UTF8')
-    throw new StoreNotOpened(
+    throw new StoreError(
+      'STORE_NOT_OPENED',
       place,
       `this database stores texts as ${row!.encoding}`,
       "Make one that can hold every text: create database NAME encoding 'UTF8' template template0.",
@@ -185,7 +187,8 @@ export async function checkServer(connections: Connections, place: string): Prom
 /** Brings the tables up to date. Of several processes one migrates, and the others wait for it. */
 export async function migrate(connections: Connections, schema: string, place: string): Promise<void> {
   if (await isThere(connections, `${schema}.holdfast_schema`))
-    throw new StoreNotOpened(
+    throw new StoreError(
+      'STORE_NOT_OPENED',
       place,
       `the tables in the schema ${schema} were made by a Holdfast before its first release, which this one cannot read`,
       `Use another schema or database, or remove this one: drop schema ${schema}, ${schema}_jobs cascade.`,
@@ -203,7 +206,8 @@ export async function migrate(connections: Connections, schema: string, place: s
     const rows = await transaction.query<{ version: number }>(`select version from ${schema}.schema_version`);
     const version = Math.max(0, ...rows.map((row) => row.version));
     if (version > migrations.length)
-      throw new StoreTooNew(
+      throw new StoreError(
+        'STORE_TOO_NEW',
         place,
         `it was written by a newer Holdfast (its tables are at version ${version}, this one knows ${migrations.length})`,
         'Update this Holdfast, or open another database; nothing was changed here.',

@@ -1,6 +1,6 @@
 import type { Verdict } from '../../engine/change.ts';
 import type { Reach, Store } from '../../engine/store.ts';
-import { StoreClosed } from '../../engine/store-errors.ts';
+import { storeClosed } from '../../engine/store-errors.ts';
 import { lookUps } from '../values/look-ups.ts';
 import type { Commands } from './commands.ts';
 import { wording } from './driver.ts';
@@ -21,7 +21,7 @@ export function postgresStore(parts: {
   const { rows, commands, feed, queue, size, place, close } = parts;
   let closed: Promise<void> | undefined;
   const look = async <T>(read: () => T | Promise<T>): Promise<T> => {
-    if (closed) throw new StoreClosed(place);
+    if (closed) throw storeClosed(place);
     return wording(place, read);
   };
   return {
@@ -41,7 +41,7 @@ export function postgresStore(parts: {
     leaveOut: (before, limit) => look(() => rows.leaveOut(before, limit)),
     size: () => look(size),
     subscribe(listener) {
-      if (closed) throw new StoreClosed(place);
+      if (closed) throw storeClosed(place);
       return feed.subscribe(listener);
     },
     close() {

@@ -1,17 +1,8 @@
 /** The one place that touches `node:sqlite`: opening a file with the right settings, and wording its errors. */
 import type { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
-import {
-  StoreBusy,
-  StoreClosed,
-  StoreCorrupt,
-  StoreError,
-  StoreFull,
-  StoreNotOpened,
-  StoreReadOnly,
-  TaskDamaged,
-} from '../../engine/store-errors.ts';
-import { HoldfastError } from '../../model/errors.ts';
+import { StoreError, storeClosed, TaskDamaged } from '../../engine/store-errors.ts';
+import { HoldfastError, type StoreErrorCode } from '../../model/errors.ts';
 import { Damaged, DamagedRecord } from '../values/damaged.ts';
 
 export type Connection = DatabaseSync;
@@ -134,11 +125,11 @@ export async function wording<T>(file: string, act: () => T | Promise<T>): Promi
 /** SQLite never says which file it speaks of, nor what to do about it; the file system never says the latter. */
 export function worded(error: unknown, file: string): unknown {
   if (error instanceof HoldfastError) return error;
-  if (isOfClosed(error)) return new StoreClosed(file);
+  if (isOfClosed(error)) return storeClosed(file);
   const message = (error as Error)?.message;
   const code = sqliteCode(error) ?? fileSystemCode(error);
-  const as = (Kind: typeof StoreError, problem: string, remedy: string) =>
-    new Kind(file, problem, remedy, error);
+  const as = (kind: StoreErrorCode, problem: string, remedy: string) =>
+    new StoreError(kind, file, problem, remedy, error);
   switch (code) {
     case undefined:
       if (error instanceof DamagedRecord) return new TaskDamaged(file, error.taskId, message, error);
@@ -148,14 +139,14 @@ export function worded(error: unknown, file: string): unknown {
     case 'ENOSPC':
     case 'EDQUOT':
       return as(
-        StoreFull,
+        'STORE_FULL',
         'the disk is full, nothing of this change was written',
         'Free some space and try again; everything acknowledged before is kept.',
       );
     case primary.readOnly:
     case 'EROFS':
       return as(
-        StoreReadOnly,
+        'STORE_READ_ONLY',
         'the database is read-only',
         'Make the file and its folder writable for this user, or choose another place for it.',
       );
@@ -163,36 +154,37 @@ export function worded(error: unknown, file: string): unknown {
       return corrupt(file, message, error);
     case primary.notADatabase:
       return as(
-        StoreCorrupt,
+        'STORE_CORRUPT',
         'this file is not a SQLite database, or its first page is damaged',
         'Choose another file, or restore this one from a back-up.',
       );
     case primary.busy:
     case primary.locked:
       return as(
-        StoreBusy,
+        'STORE_BUSY',
         'another program holds the database locked',
         'Close it (a database browser or a copy in progress, perhaps) and try again.',
       );
     case primary.io:
       return as(
-        StoreError,
+        'STORE_FAILED',
         `the disk reported an error (${message})`,
         'Check the disk; everything acknowledged before is kept if it can still be read.',
       );
     default:
       if (typeof code === 'number' && code !== primary.cannotOpen)
-        return as(StoreError, `SQLite reported: ${message}`, 'Nothing of this change was written.');
+        return as('STORE_FAILED', `SQLite reported: ${message}`, 'Nothing of this change was written.');
       return as(
-        StoreNotOpened,
+        'STORE_NOT_OPENED',
         `the database cannot be opened (${message})`,
         'Check that its folder exists and that this user may read and write there.',
       );
   }
 }
 
-export function corrupt(file: string, problem: string, cause?: unknown): StoreCorrupt {
-  return new StoreCorrupt(
+export function corrupt(file: string, problem: string, cause?: unknown): StoreError {
+  return new StoreError(
+    'STORE_CORRUPT',
     file,
     `the database is damaged (${problem})`,
     "Stop every process that uses it and restore a back-up, or save what is readable with SQLite's own `.recover`.",

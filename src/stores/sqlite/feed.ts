@@ -6,7 +6,7 @@
  */
 import { watch } from 'node:fs';
 import type { CommitNotice } from '../../engine/store.ts';
-import { StoreNotUnlocked } from '../../engine/store-errors.ts';
+import { hasCode } from '../../model/errors.ts';
 import { runtime, type Timer } from '../../model/runtime.ts';
 import { tell } from '../values/listeners.ts';
 import { type Connection, isBusy } from './driver.ts';
@@ -81,7 +81,7 @@ export class Feed {
       if (stir) for (const listener of [...this.#stirred]) tell(listener);
     } catch (error) {
       // Whoever asks for anything in a file that was encrypted meanwhile hears of it there.
-      if (error instanceof StoreNotUnlocked) return;
+      if (hasCode(error, 'STORE_NOT_UNLOCKED')) return;
       if (!isBusy(error)) throw error;
       this.#dataVersion = undefined;
     }

@@ -4,7 +4,7 @@
  * read ever sees an open transaction. Callers hear of their command only after the commit.
  */
 import { crashPoint } from '../../engine/crash-point.ts';
-import { StoreClosed } from '../../engine/store-errors.ts';
+import { storeClosed } from '../../engine/store-errors.ts';
 import { runtime } from '../../model/runtime.ts';
 import { type Connection, isBusy, worded } from './driver.ts';
 
@@ -53,7 +53,7 @@ export class GroupCommit {
 
   /** Runs a synchronous function inside the next transaction. What it throws undoes it alone. */
   submit<T>(run: () => T): Promise<T> {
-    if (this.#closed) return Promise.reject(new StoreClosed(this.#file));
+    if (this.#closed) return Promise.reject(storeClosed(this.#file));
     return new Promise<T>((resolve, reject) => {
       this.#waiting.push({ run, resolve: resolve as (value: unknown) => void, reject });
       this.#schedule();

@@ -1,7 +1,7 @@
 /** The registry of a host's handles in a SQLite file, which several processes may share. */
 import { dirname } from 'node:path';
 import type { HandleRecord, Handles } from '../../client/handles.ts';
-import { StoreClosed, StoreCorrupt } from '../../engine/store-errors.ts';
+import { StoreError, storeClosed } from '../../engine/store-errors.ts';
 import { introduced, settled, unlock } from '../values/encryption.ts';
 import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
 import type { Stored } from './cells.ts';
@@ -86,7 +86,7 @@ function handlesIn(db: Connection, path: string, keys: Keys | undefined): Handle
   const sql = prepare(db);
   const cells = new Vault(db, keys, path);
   const attempt = <T>(act: () => T): T => {
-    if (!db.isOpen) throw new StoreClosed(path);
+    if (!db.isOpen) throw storeClosed(path);
     try {
       return act();
     } catch (error) {
@@ -98,7 +98,12 @@ function handlesIn(db: Connection, path: string, keys: Keys | undefined): Handle
     try {
       return JSON.parse(text);
     } catch {
-      throw new StoreCorrupt(path, 'a handle in it is not readable', 'Restore it from a copy, or remove it.');
+      throw new StoreError(
+        'STORE_CORRUPT',
+        path,
+        'a handle in it is not readable',
+        'Restore it from a copy, or remove it.',
+      );
     }
   };
   return {

@@ -2,7 +2,7 @@ import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSyn
 import { dirname, resolve } from 'node:path';
 import { crashPoint } from '../../engine/crash-point.ts';
 import type { Database } from '../../engine/queue.ts';
-import { StoreClosed, StoreCorrupt, StoreNotOpened } from '../../engine/store-errors.ts';
+import { StoreError, storeClosed } from '../../engine/store-errors.ts';
 import { type Clock, systemClock } from '../../model/clock.ts';
 import { pause, runtime } from '../../model/runtime.ts';
 import { introduced, unlock } from '../values/encryption.ts';
@@ -175,11 +175,11 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
     survey,
     close: () => store.close(),
     backup: async (target) => {
-      if (closed) throw new StoreClosed(place);
+      if (closed) throw storeClosed(place);
       await backUp(file ?? db, resolve(target));
     },
     rekey: async () => {
-      if (isClosing) throw new StoreClosed(place);
+      if (isClosing) throw storeClosed(place);
       rekeying ??= rekeySqlite({
         ...{ db, vault: cells, commands, file, place },
         isClosing: () => isClosing,
@@ -211,7 +211,8 @@ function prepareFolder(file: string): void {
   try {
     makePrivateFolder(folder);
   } catch (error) {
-    throw new StoreNotOpened(
+    throw new StoreError(
+      'STORE_NOT_OPENED',
       file,
       `its folder cannot be made (${(error as Error).message})`,
       'Choose a place where this user may write.',
@@ -220,7 +221,8 @@ function prepareFolder(file: string): void {
   }
   const network = networkFileSystemOf(folder);
   if (network) {
-    throw new StoreNotOpened(
+    throw new StoreError(
+      'STORE_NOT_OPENED',
       file,
       `it lies on a network file system (${network}), where SQLite cannot keep several processes apart`,
       'Put the file on a local disk, or use Postgres to share tasks between machines.',
@@ -238,7 +240,8 @@ function expectDatabase(file: string, instance: Instance): void {
   // SQLite counts a single byte for none. Twice, because somebody may have finished making it in between.
   const isEmpty = () => size() === 0 || size() === 1;
   if (isEmpty() && !instance.isBeingMade() && isEmpty()) {
-    throw new StoreCorrupt(
+    throw new StoreError(
+      'STORE_CORRUPT',
       file,
       'the file is empty: it was truncated, or another program made it',
       'Restore a back-up, or delete the file to begin anew.',
@@ -251,7 +254,8 @@ function checkNothingIsMissing({ db, file, instance }: Parts & { readonly file: 
   const { incarnation } = readSeal(db);
   const alone = readSealOfFileAlone(file);
   if (alone && alone.incarnation !== incarnation) {
-    throw new StoreCorrupt(
+    throw new StoreError(
+      'STORE_CORRUPT',
       file,
       `its write-ahead log (${file}-wal) belongs to another database`,
       `Delete ${file}-wal and ${file}-instances to use the file as it is, or put back the one that the log belongs to.`,
@@ -263,7 +267,8 @@ function checkNothingIsMissing({ db, file, instance }: Parts & { readonly file: 
   if (acknowledged > transactions) {
     // A log older than the file would undo what the file holds.
     const leftovers = `${alone && alone.transactions > transactions ? `${file}-wal and ` : ''}${file}-instances`;
-    throw new StoreCorrupt(
+    throw new StoreError(
+      'STORE_CORRUPT',
       file,
       `acknowledged work is missing: transaction ${acknowledged} was acknowledged, but the last one found is ${transactions}; the file is an older copy, or its write-ahead log (${file}-wal) was truncated, damaged or removed`,
       `Restore the file together with its -wal, or a back-up. To go on with what is left, stop every process that uses it and delete ${leftovers}.`,
@@ -315,7 +320,12 @@ function closeAsFound(db: Connection, file: string | undefined): void {
 
 async function backUp(source: string | Connection, target: string): Promise<void> {
   if (typeof source === 'string' && isSameFile(source, target)) {
-    throw new StoreNotOpened(target, 'it is the database itself', 'Choose another file for the back-up.');
+    throw new StoreError(
+      'STORE_NOT_OPENED',
+      target,
+      'it is the database itself',
+      'Choose another file for the back-up.',
+    );
   }
   const unfinished = `${target}.unfinished`;
   try {

@@ -1,5 +1,5 @@
 /** Re-encrypts the values of a file, and compacts the file after values were plain text. */
-import { StoreClosed } from '../../engine/store-errors.ts';
+import { storeClosed } from '../../engine/store-errors.ts';
 import { pause } from '../../model/runtime.ts';
 import {
   headerBytes,
@@ -82,7 +82,7 @@ export async function rekeySqlite(parts: {
         if (!isBusy(error)) throw error;
       }
     }
-    throw new StoreClosed(place);
+    throw storeClosed(place);
   };
   try {
     // Old values are overwritten in their pages, not only deleted.
@@ -91,7 +91,7 @@ export async function rekeySqlite(parts: {
       cells: vault,
       rewrite: (table, after) => commands.submit(() => rewrite(table, after)),
       async scan(table, after) {
-        if (isClosing()) throw new StoreClosed(place);
+        if (isClosing()) throw storeClosed(place);
         const start = (column: string) =>
           table === 'secrets' ? column : `substr(${column}, 1, ${headerBytes}) as ${column}`;
         return [...read(table, after, scannedRows, start)];

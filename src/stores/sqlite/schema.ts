@@ -16,7 +16,7 @@
  * (`vault.ts`); so no later migration can read them with SQL.
  */
 import { crashPoint } from '../../engine/crash-point.ts';
-import { StoreCorrupt, StoreNotOpened, StoreTooNew } from '../../engine/store-errors.ts';
+import { StoreError } from '../../engine/store-errors.ts';
 import { runtime } from '../../model/runtime.ts';
 import { Damaged } from '../values/damaged.ts';
 import { auditTables } from './audit.ts';
@@ -127,13 +127,15 @@ export function ownTables(db: Connection, file: string, others: readonly string[
   const rows = db.prepare("select name from sqlite_schema where type = 'table'").all();
   const tables = new Set(rows.map(({ name }) => name));
   if (tables.has(olderVersionTable))
-    throw new StoreNotOpened(
+    throw new StoreError(
+      'STORE_NOT_OPENED',
       file,
       'it was created by a Holdfast before its first release, which this one cannot read',
       'Use another file, or delete this one together with its -wal, -shm and -instances; nothing was changed here.',
     );
   if (tables.size > 0 && ![versionTable, ...others].some((name) => tables.has(name)))
-    throw new StoreCorrupt(
+    throw new StoreError(
+      'STORE_CORRUPT',
       file,
       'this is a SQLite database of another program',
       `Choose a file of its own for ${others[0] ?? 'Holdfast'}; nothing was changed here.`,
@@ -153,7 +155,8 @@ export function versionOf(db: Connection, file: string): number {
   const isEmptied = version === 0 && tables.has('tasks');
   if (version !== count || isEmptied) throw new Damaged('its table of versions is not whole');
   if (version > migrations.length) {
-    throw new StoreTooNew(
+    throw new StoreError(
+      'STORE_TOO_NEW',
       file,
       `it was written by a newer Holdfast (its tables are at version ${version}, this one knows ${migrations.length})`,
       'Update this Holdfast, or open another file; nothing was changed here.',

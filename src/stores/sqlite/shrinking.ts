@@ -5,7 +5,7 @@
  * was created without `auto_vacuum` keeps its free pages until `VACUUM` rewrites it.
  */
 import { statSync } from 'node:fs';
-import { StoreBusy, StoreFull } from '../../engine/store-errors.ts';
+import { hasCode } from '../../model/errors.ts';
 import { runtime, type Timer } from '../../model/runtime.ts';
 import { BackgroundWork, type Progress } from '../values/background-work.ts';
 import { type Connection, canVacuumInSteps, largestLogBytes, wording } from './driver.ts';
@@ -77,7 +77,7 @@ export class Shrinking {
       return await this.#step();
     } catch (error) {
       // Space is short or somebody else is busy: the next check tries again.
-      if (error instanceof StoreBusy || error instanceof StoreFull) return 'end';
+      if (hasCode(error, 'STORE_BUSY') || hasCode(error, 'STORE_FULL')) return 'end';
       this.#isStopped = true;
       throw error;
     }

@@ -1,9 +1,9 @@
 import type { Change, Verdict } from '../../engine/change.ts';
 import { crashPoint } from '../../engine/crash-point.ts';
 import type { ClaimedChange, ClaimRule, Claims, Reach, Store } from '../../engine/store.ts';
-import { StoreClosed } from '../../engine/store-errors.ts';
+import { storeClosed } from '../../engine/store-errors.ts';
 import type { Clock } from '../../model/clock.ts';
-import { Refusal, TaskNotFound } from '../../model/errors.ts';
+import { Refusal, refusal } from '../../model/errors.ts';
 import type { TaskId } from '../../model/task.ts';
 import { lookUps } from '../values/look-ups.ts';
 import type { SqliteAudit } from './audit.ts';
@@ -27,7 +27,7 @@ export function sqliteStore(parts: {
   const { rows, audit, commands, feed, queue, clock, file, close } = parts;
   let closed: Promise<void> | undefined;
   const look = <T>(read: () => T): T => {
-    if (closed) throw new StoreClosed(file);
+    if (closed) throw storeClosed(file);
     try {
       return read();
     } catch (error) {
@@ -71,7 +71,7 @@ export function sqliteStore(parts: {
     update: <R extends keyof Reach>(reach: R, id: TaskId, decide: (subject: Reach[R]) => Verdict) =>
       command(() => {
         const around = reach === 'family' ? rows.family(id) : rows.lineage(id, reach === 'lineage');
-        if (!around) return new TaskNotFound(id);
+        if (!around) return refusal('TASK_NOT_FOUND', id);
         return decide((reach === 'task' ? around.task : around) as Reach[R]);
       }),
     async claim(query, decide) {

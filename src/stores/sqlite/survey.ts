@@ -2,7 +2,7 @@
  * The `Survey` on SQLite. Statements on a file run in a thread. In memory, where there is no second connection, and
  * where no thread can be started, they run here.
  */
-import { StoreClosed } from '../../engine/store-errors.ts';
+import { storeClosed } from '../../engine/store-errors.ts';
 import type { Survey } from '../../engine/survey.ts';
 import type { Clock } from '../../model/clock.ts';
 import { runtime } from '../../model/runtime.ts';
@@ -51,15 +51,15 @@ export function sqliteSurvey({ db, file, cells, clock, place }: Parts): SqliteSu
       await new Promise((resolve) => runtime.setImmediate(resolve));
       if (!isClosed) rows = db.prepare(sql.text).all(...sql.values);
     }
-    if (isClosed) throw new StoreClosed(place);
+    if (isClosed) throw storeClosed(place);
     return rows as Row[];
   };
   const reading = async <T>(read: () => Promise<T>): Promise<T> => {
     try {
-      if (isClosed) throw new StoreClosed(place);
+      if (isClosed) throw storeClosed(place);
       return await read();
     } catch (error) {
-      throw worded(isClosed ? new StoreClosed(place) : error, place);
+      throw worded(isClosed ? storeClosed(place) : error, place);
     }
   };
   return {

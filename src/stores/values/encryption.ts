@@ -3,7 +3,7 @@
  * recorded, and a process without that key refuses to open the store and to write. Keys that older values may still be
  * encrypted with must be configured, too, until `rekey` has found no such value and retired the key.
  */
-import { StoreNotUnlocked } from '../../engine/store-errors.ts';
+import { StoreError } from '../../engine/store-errors.ts';
 import { newId } from '../../model/id.ts';
 import { runtime } from '../../model/runtime.ts';
 import { Cipher } from './cipher.ts';
@@ -53,7 +53,8 @@ export function readRecord(text: unknown): EncryptionRecord {
 export function unlock(record: EncryptionRecord, keys: Keys | undefined, place: string): Cipher | undefined {
   if (!keys) {
     if (record.keys.length === 0) return undefined;
-    throw new StoreNotUnlocked(
+    throw new StoreError(
+      'STORE_NOT_UNLOCKED',
       place,
       `it is encrypted (with ${record.keys.map(({ id }) => id).join(', ')})`,
       'Give this process the keys with the option `encryption`; nothing was changed.',
@@ -62,7 +63,8 @@ export function unlock(record: EncryptionRecord, keys: Keys | undefined, place: 
   const cipher = cipherOf(record, keys);
   for (const { id, proof } of record.keys) {
     if (!keys.byId.has(id))
-      throw new StoreNotUnlocked(
+      throw new StoreError(
+        'STORE_NOT_UNLOCKED',
         place,
         id === record.newest
           ? `key ${id} is missing: new values are encrypted with it`
@@ -72,7 +74,8 @@ export function unlock(record: EncryptionRecord, keys: Keys | undefined, place: 
           : 'Keep it among the keys until `holdfast store rekey` reports that no value is left under it; nothing was changed.',
       );
     if (!isProven(id, Buffer.from(proof, 'base64'), cipher, proofPlace(record)))
-      throw new StoreNotUnlocked(
+      throw new StoreError(
+        'STORE_NOT_UNLOCKED',
         place,
         `key ${id} is wrong: the store is encrypted with another key of that id`,
         'Give the right key under this id, and a new key under a new id; nothing was changed.',

@@ -1,5 +1,5 @@
+import { StoreError } from '../../engine/store-errors.ts';
 /** The keys that a caller gives for values at rest, by their ids. */
-import { StoreNotUnlocked } from '../../engine/store-errors.ts';
 
 export interface Encryption {
   /** Each 32 bytes: as bytes, in base64 or in hex. All keys that the store is still encrypted with must be there. */
@@ -59,6 +59,6 @@ function bytesOf(key: unknown): Uint8Array | undefined {
   return /^[A-Za-z0-9+/_-]{43}=?$/.test(key) ? Buffer.from(key, 'base64') : undefined;
 }
 
-function refused(place: string, problem: string, remedy: string): StoreNotUnlocked {
-  return new StoreNotUnlocked(place, problem, `${remedy}.`);
+function refused(place: string, problem: string, remedy: string): StoreError {
+  return new StoreError('STORE_NOT_UNLOCKED', place, problem, `${remedy}.`);
 }

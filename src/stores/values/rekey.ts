@@ -3,7 +3,7 @@
  * values by their keys. Values under the newest key are passed over, so that it can be interrupted and repeated at any
  * time. A value that cannot be read stays as it is, and is counted.
  */
-import { StoreNotUnlocked } from '../../engine/store-errors.ts';
+import { hasCode } from '../../model/errors.ts';
 import { pause, runtime } from '../../model/runtime.ts';
 import type { Task } from '../../model/task.ts';
 import { keyIdOf } from './cipher.ts';
@@ -125,7 +125,7 @@ export function reencrypted<Text>(table: Table, rows: readonly Row[], cells: Sea
 
 /** Of a single value: the keys that the store has recorded were checked before. */
 function isUnreadable(error: unknown): boolean {
-  return error instanceof Damaged || error instanceof StoreNotUnlocked || error instanceof SyntaxError;
+  return error instanceof Damaged || hasCode(error, 'STORE_NOT_UNLOCKED') || error instanceof SyntaxError;
 }
 
 function valuesOf<Text>(table: Table, row: Row, cells: SealedCells<Text>): Record<string, unknown> {

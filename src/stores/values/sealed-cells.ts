@@ -1,7 +1,7 @@
 /** Values in their columns, as the store's record of its encryption demands. Plain text if nothing is encrypted. */
 import { createHmac } from 'node:crypto';
 import type { IdempotencyScope } from '../../engine/store.ts';
-import { StoreNotUnlocked } from '../../engine/store-errors.ts';
+import { StoreError } from '../../engine/store-errors.ts';
 import type { Cells, Encoding } from './cells.ts';
 import { type Cipher, KeyMissing, keyIdOf } from './cipher.ts';
 import { Damaged } from './damaged.ts';
@@ -101,7 +101,8 @@ export abstract class SealedCells<Text> implements Cells<Text> {
     const id = keyIdOf(sealed);
     if (this.refresh())
       throw new Damaged(`an encrypted value names key ${id}, which the store does not know`);
-    throw new StoreNotUnlocked(
+    throw new StoreError(
+      'STORE_NOT_UNLOCKED',
       this.#place,
       `key ${id} is missing: a value is encrypted with it`,
       'Add it to the keys of this process and restart it. If there is no such key, the value is damaged.',

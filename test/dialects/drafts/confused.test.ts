@@ -1,8 +1,9 @@
 /** Peers that say things where they mean nothing: they get a clear answer, and never what is not theirs. */
-import { createTasks, HoldfastError, UnknownDraft } from 'holdfast';
+import { createTasks, HoldfastError } from 'holdfast';
 import { describe, expect, test } from 'vitest';
 import { storeFrom } from '../../fixture/server.ts';
 import { extension, subtasks } from '../../kit/wire.ts';
+import { withCode } from '../../kit/with-code.ts';
 import { type Message, Peer } from '../revision-2025-11-25/peer.ts';
 import { Peer as LaterPeer } from '../revision-2026-07-28/peer.ts';
 import { flagging, serving } from './peer.ts';
@@ -235,8 +236,8 @@ test.each([[['sep-9999']], [['sep-1686', '2025-11-25']], ['every']])(
   'a server with drafts %j is refused, with the names that there are',
   (drafts) => {
     const create = () => createTasks({ store: storeFrom('memory:'), drafts: drafts as never });
-    expect(create).toThrow(UnknownDraft);
+    expect(create).toThrow(withCode('UNKNOWN_DRAFT'));
     expect(create).toThrow(HoldfastError);
-    expect(create).toThrow(UnknownDraft);
+    expect(create).toThrow(withCode('UNKNOWN_DRAFT'));
   },
 );

@@ -1,7 +1,7 @@
 import { openSqlite } from 'holdfast/sqlite';
 import { expect, test } from 'vitest';
 import { withCommands } from '../../../src/engine/decorated.ts';
-import { StoreBusy } from '../../../src/engine/store-errors.ts';
+import { StoreError } from '../../../src/engine/store-errors.ts';
 import { Refusal } from '../../../src/model/errors.ts';
 import type { TaskEvent } from '../../../src/model/event.ts';
 import { storeFrom } from '../../fixture/server.ts';
@@ -127,7 +127,7 @@ const busyAt =
           const index = types.findIndex((type) => events.some((event) => event.type === type));
           if (index < 0) return change;
           types.splice(index, 1);
-          throw new StoreBusy('memory:', 'it is locked', 'Try again.');
+          throw new StoreError('STORE_BUSY', 'memory:', 'it is locked', 'Try again.');
         }),
     });
   };
@@ -186,7 +186,7 @@ test('an answer that another server gets is accepted once it is stored, and not 
       return withCommands(database, {
         create: (bearing, decide) => store.create(bearing, decide),
         update: async (reach, id, decide) => {
-          if (isBusy) throw new StoreBusy(file, 'it is locked', 'Try again.');
+          if (isBusy) throw new StoreError('STORE_BUSY', file, 'it is locked', 'Try again.');
           return store.update(reach, id, decide);
         },
       });

@@ -1,5 +1,6 @@
 /** What a child process says on its standard output, one line each, and only after the promise has resolved. */
-import type { Change, InputResponse, Json, Outcome, Task, TaskEvent, TaskId } from '../../../src/index.ts';
+import type { InputResponse, Json, Outcome, Task, TaskEvent, TaskId } from '../../../src/index.ts';
+import type { Change } from '../../../src/store.ts';
 import { say as print } from '../../kit/child.ts';
 
 /** One task's share of an acknowledged commit, with all that can be looked up again later. */

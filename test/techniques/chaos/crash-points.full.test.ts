@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { openSqlite } from '../../../src/sqlite.ts';
-import { type CrashPoint, crashPoints } from '../../../src/testing.ts';
+import { type CrashPoint, crashPoints } from '../../../src/store-testing.ts';
 import { Child } from '../../kit/child.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
 import type { Exit } from '../../kit/process.ts';

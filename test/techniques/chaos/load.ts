@@ -7,11 +7,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { claimTasks } from '../../../src/engine/claims.ts';
 import type { Claim, Claimed, Database } from '../../../src/engine/queue.ts';
 import * as rules from '../../../src/engine/transitions.ts';
-import type { Change, InputRequest, InputResponse, Reach, Verdict } from '../../../src/index.ts';
-import { Refusal, TaskMoved } from '../../../src/model/errors.ts';
+import type { InputRequest, InputResponse } from '../../../src/index.ts';
+import { hasCode, Refusal } from '../../../src/model/errors.ts';
 import { newId } from '../../../src/model/id.ts';
 import { type NewTask, openInputs, type Task, type TaskId } from '../../../src/model/task.ts';
-import { aTask } from '../../../src/testing.ts';
+import type { Change, Reach, Verdict } from '../../../src/store.ts';
+import { aTask } from '../../../src/store-testing.ts';
 import { listed } from '../../kit/listed.ts';
 import type { Random } from '../../kit/random.ts';
 import { committed, type Line } from './acknowledgement.ts';
@@ -206,7 +207,7 @@ export async function work(database: Database, random: Random, say: (line: Line)
       const rest = { seenVersion: version, until };
       await update('task', id, (now) => rules.park(now, claim, rest, Date.now()));
     } catch (error) {
-      if (!(error instanceof TaskMoved)) throw error;
+      if (!hasCode(error, 'TASK_MOVED')) throw error;
       const moved = await store.get(id);
       if (moved) await endPass(moved, claim);
     }

@@ -1,5 +1,6 @@
 /** A subscriber that expects every version of every task exactly once and in order, and remembers what it missed. */
-import type { CommitNotice, Store, TaskId } from '../../../src/index.ts';
+import type { TaskId } from '../../../src/index.ts';
+import type { CommitNotice, Store } from '../../../src/store.ts';
 
 export class Observer {
   readonly problems: string[] = [];

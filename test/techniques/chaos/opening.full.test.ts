@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { create, startChild } from '../../../src/engine/transitions.ts';
 import type { Json } from '../../../src/model/json.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
-import { aTask } from '../../../src/testing.ts';
+import { aTask } from '../../../src/store-testing.ts';
 import { Child } from '../../kit/child.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
 import { until } from '../../kit/until.ts';

@@ -4,12 +4,13 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { claimTasks } from '../../../src/engine/claims.ts';
 import { type CrashPoint, onCrashPoint } from '../../../src/engine/crash-point.ts';
 import { complete, create, record, release } from '../../../src/engine/transitions.ts';
-import type { Change, Claim, Json } from '../../../src/index.ts';
-import { ClaimLost } from '../../../src/model/errors.ts';
+import type { Json } from '../../../src/index.ts';
+import { hasCode } from '../../../src/model/errors.ts';
 import { newId } from '../../../src/model/id.ts';
 import { openSqlite, type SqliteDatabase } from '../../../src/sqlite.ts';
+import type { Change, Claim } from '../../../src/store.ts';
+import { aTask } from '../../../src/store-testing.ts';
 import { joinInstances } from '../../../src/stores/sqlite/instances.ts';
-import { aTask } from '../../../src/testing.ts';
 import { obey } from '../../kit/child.ts';
 import { committed, say } from './acknowledgement.ts';
 import { tools } from './load.ts';
@@ -159,7 +160,7 @@ const commands = {
           await commands.record(claim, [newId()]);
           await database.store.update('task', claim.taskId, (task) => release(task, claim, Date.now()));
         } catch (error) {
-          if (!(error instanceof ClaimLost)) throw error;
+          if (!hasCode(error, 'CLAIM_LOST')) throw error;
           score.robbed++;
         }
       }

@@ -22,8 +22,8 @@ test('a process that was stopped past its lease cannot commit', async () => {
   const journal = await other.store.journal(claim.taskId);
 
   stopped.go();
-  await expect(stopped.do('record', claim, ['too late'])).rejects.toMatchObject({ name: 'ClaimLost' });
-  await expect(stopped.do('complete', claim, 'too late')).rejects.toMatchObject({ name: 'ClaimLost' });
+  await expect(stopped.do('record', claim, ['too late'])).rejects.toMatchObject({ code: 'CLAIM_LOST' });
+  await expect(stopped.do('complete', claim, 'too late')).rejects.toMatchObject({ code: 'CLAIM_LOST' });
   expect(await stopped.do('renew', [claim], 60_000)).toEqual([claim]);
   expect(await other.store.get(claim.taskId)).toEqual(before);
   expect(await other.store.journal(claim.taskId)).toEqual(journal);
@@ -31,7 +31,7 @@ test('a process that was stopped past its lease cannot commit', async () => {
   await other.store.update('lineage', claim.taskId, (around) =>
     complete(around, taken.claim, { kind: 'result', isError: false, value: 'in time' }, Date.now()),
   );
-  await expect(stopped.do('complete', claim, 'too late')).rejects.toMatchObject({ name: 'ClaimLost' });
+  await expect(stopped.do('complete', claim, 'too late')).rejects.toMatchObject({ code: 'CLAIM_LOST' });
   expect(await other.store.get(claim.taskId)).toMatchObject({ phase: 'done', outcome: { value: 'in time' } });
   await other.close();
   expect(problemsIn(file)).toEqual([]);

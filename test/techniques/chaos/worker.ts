@@ -1,7 +1,7 @@
 /** The child process of the kill tests: opens the file, works at random and says what was acknowledged. */
 import type { Socket } from 'node:net';
 import { openSqlite } from '../../../src/sqlite.ts';
-import { type CrashPoint, killAt } from '../../../src/testing.ts';
+import { type CrashPoint, killAt } from '../../../src/store-testing.ts';
 import { seededRandom } from '../../kit/random.ts';
 import { say } from './acknowledgement.ts';
 import { work } from './load.ts';

@@ -4,7 +4,8 @@
  */
 import { join } from '../../../scripts/chaos/cluster/member.ts';
 import { withCommands } from '../../../src/engine/decorated.ts';
-import type { Change, Database, Holder, Reach, Store, Task, Verdict } from '../../../src/index.ts';
+import type { Database, Holder, Task } from '../../../src/index.ts';
+import type { Change, Reach, Store, Verdict } from '../../../src/store.ts';
 
 function withoutFencing(database: Database): Database {
   const { store, queue } = database;

@@ -1,13 +1,6 @@
 /** What many subtasks cost, counted in what is read and written. */
-import {
-  type Change,
-  type CommitNotice,
-  createTasks,
-  type Database,
-  type DurableTool,
-  durableTool,
-  type Store,
-} from 'holdfast';
+import { createTasks, type Database, type DurableTool, durableTool } from 'holdfast';
+import type { Change, CommitNotice, Store } from 'holdfast/store';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { withCommands } from '../../../src/engine/decorated.ts';

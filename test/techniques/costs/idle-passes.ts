@@ -3,7 +3,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { Database } from 'holdfast';
 import * as rules from '../../../src/engine/transitions.ts';
-import { aTask } from '../../../src/testing.ts';
+import { aTask } from '../../../src/store-testing.ts';
 import { queryFile } from '../../kit/sqlite.ts';
 import { query } from '../../postgres/server.ts';
 import { isPostgres } from '../../stores/kinds.ts';

@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { StoreClosed, StoreCorrupt, StoreNotOpened } from '../../../src/engine/store-errors.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
 import { until } from '../../kit/until.ts';
+import { withCode } from '../../kit/with-code.ts';
 import { readSnapshot } from '../chaos/snapshot.ts';
 import { refusalOf } from './files.ts';
 import { lookFor, Other } from './other.ts';
@@ -86,7 +86,7 @@ test('a back-up beside the log of the original is refused until the log is gone'
 
   renameSync(copy, file);
   const failure = await refusalOf(file);
-  expect(failure).toBeInstanceOf(StoreCorrupt);
+  expect(failure).toMatchObject({ code: 'STORE_CORRUPT' });
   expect(failure.message).toContain(`its write-ahead log (${file}-wal) belongs to another database`);
   expect(failure.message).toContain(`Delete ${file}-wal and ${file}-instances`);
 
@@ -146,7 +146,7 @@ test('a back-up to an impossible place says so, and names the place', async () =
   mkdirSync(join(folder, 'folder'));
   for (const target of [join(folder, 'missing', 'copy.db'), join(folder, 'folder'), join(file, 'copy.db')]) {
     const failure = await database.backup(target).catch((error: Error) => error);
-    expect(failure).toBeInstanceOf(StoreNotOpened);
+    expect(failure).toMatchObject({ code: 'STORE_NOT_OPENED' });
     expect((failure as Error).message).toContain(target);
   }
   expect(readdirSync(folder).filter((name) => name.endsWith('.unfinished'))).toEqual([]);
@@ -167,7 +167,7 @@ test('a database is never replaced by its own back-up', async () => {
 test('a store that is closed makes no back-up', async () => {
   const database = await openSqlite(temporaryFile());
   await database.close();
-  await expect(database.backup(temporaryFile())).rejects.toThrow(StoreClosed);
+  await expect(database.backup(temporaryFile())).rejects.toThrow(withCode('STORE_CLOSED'));
 });
 
 async function withBusyWriter(file: string) {

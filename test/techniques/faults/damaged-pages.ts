@@ -1,6 +1,6 @@
 /** Overwrites one page of a closed database after the other and looks at what a caller is then told. */
 import { copyFileSync, statSync } from 'node:fs';
-import { StoreCorrupt } from '../../../src/engine/store-errors.ts';
+import { StoreError } from '../../../src/engine/store-errors.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import type { Random } from '../../kit/random.ts';
 import { orDamage, pageSize, readPage, writePage } from './files.ts';
@@ -58,7 +58,7 @@ export async function damagePages(
     }
   }
   // Otherwise one damage would have been counted many times.
-  if ((await answersFrom(damaged, ids)) instanceof StoreCorrupt) throw new Error('A damage was left behind.');
+  if ((await answersFrom(damaged, ids)) instanceof StoreError) throw new Error('A damage was left behind.');
   return tally;
 }
 
@@ -70,16 +70,16 @@ function replacement(kind: Kind, file: string, random: Random, others: readonly 
   return { name: `page ${page} (${part})`, bytes: readPage(file, page) };
 }
 
-async function answersFrom(file: string, ids: readonly string[]): Promise<Answers | StoreCorrupt> {
+async function answersFrom(file: string, ids: readonly string[]): Promise<Answers | StoreError> {
   const database = await orDamage(openSqlite(file));
-  if (database instanceof StoreCorrupt) return database;
+  if (database instanceof StoreError) return database;
   const answers = await askEverything(database.store, ids);
   await database.close();
   return answers;
 }
 
-function count(tally: Tally, right: Answers, answers: Answers | StoreCorrupt, damage: string): void {
-  if (answers instanceof StoreCorrupt) return void tally.refused++;
+function count(tally: Tally, right: Answers, answers: Answers | StoreError, damage: string): void {
+  if (answers instanceof StoreError) return void tally.refused++;
   const { hidden, wrong } = mistakesIn(answers, right);
   if (wrong.length > 0) tally.wrong.push(`${damage}: ${wrong.slice(0, 3).join(', ')}`);
   else if (hidden.length > 0) tally.hidden.push(`${damage}: ${hidden.slice(0, 3).join(', ')}`);

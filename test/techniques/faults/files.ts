@@ -1,7 +1,8 @@
 /** Database files as an accident leaves them: copied, cut, overwritten. Never while this process has them open. */
 import { closeSync, cpSync, openSync, readFileSync, readSync, rmSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { StoreCorrupt } from '../../../src/engine/store-errors.ts';
+import { StoreError } from '../../../src/engine/store-errors.ts';
+import { hasCode } from '../../../src/model/errors.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
 
@@ -40,9 +41,9 @@ function withDescriptor(file: string, flags: string, act: (descriptor: number) =
   }
 }
 
-export async function orDamage<T>(promised: Promise<T>): Promise<T | StoreCorrupt> {
+export async function orDamage<T>(promised: Promise<T>): Promise<T | StoreError> {
   return promised.catch((error) => {
-    if (error instanceof StoreCorrupt) return error;
+    if (error instanceof StoreError && hasCode(error, 'STORE_CORRUPT', 'TASK_DAMAGED')) return error;
     throw error;
   });
 }

@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import type { Store } from '../../../src/engine/store.ts';
-import { StoreFull } from '../../../src/engine/store-errors.ts';
 import { create } from '../../../src/engine/transitions.ts';
 import type { Task, TaskId } from '../../../src/model/task.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
+import { aTask } from '../../../src/store-testing.ts';
 import { configure, connect } from '../../../src/stores/sqlite/driver.ts';
 import { GroupCommit } from '../../../src/stores/sqlite/group-commit.ts';
 import { Rows } from '../../../src/stores/sqlite/rows.ts';
 import { migrate } from '../../../src/stores/sqlite/schema.ts';
 import { sealing } from '../../../src/stores/sqlite/seal.ts';
 import { Vault } from '../../../src/stores/sqlite/vault.ts';
-import { aTask } from '../../../src/testing.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
+import { withCode } from '../../kit/with-code.ts';
 import { readSnapshot } from '../chaos/snapshot.ts';
 import { canMount, smallDisk } from './disk.ts';
 import { refusalOf } from './files.ts';
@@ -24,7 +24,7 @@ describe.skipIf(!canMount)('on a full disk', () => {
   test('the error names the file and the remedy', async () => {
     const { store, file } = await openOnSmallDisk();
     const { failure } = await fillWithTasks(store);
-    expect(failure).toBeInstanceOf(StoreFull);
+    expect(failure).toMatchObject({ code: 'STORE_FULL' });
     expect(failure.message).toContain(file);
     expect(failure.message).toContain('Free some space');
     await store.close();
@@ -74,7 +74,7 @@ describe.skipIf(!canMount)('on a full disk', () => {
       const requests = Array.from({ length: 64 }, (_, i) => request(i % 8 === 0 ? 3_000 : 20));
       const results = await Promise.allSettled(requests.map((one) => make(store, one)));
       for (const [i, result] of results.entries()) {
-        if (result.status === 'rejected') expect(result.reason).toBeInstanceOf(StoreFull);
+        if (result.status === 'rejected') expect(result.reason).toMatchObject({ code: 'STORE_FULL' });
         (result.status === 'fulfilled' ? made : refused).push(requests[i]!.id);
       }
     }
@@ -121,7 +121,7 @@ describe.skipIf(!canMount)('on a full disk', () => {
     await other.do('open');
     await other.do('work', 10, 1);
     disk.fill(20_000);
-    await expect(other.do('make', 100_000)).rejects.toMatchObject({ name: 'StoreFull' });
+    await expect(other.do('make', 100_000)).rejects.toMatchObject({ code: 'STORE_FULL' });
     disk.free();
     await other.do('idle');
     await other.kill();
@@ -136,7 +136,7 @@ describe.skipIf(!canMount)('on a full disk', () => {
     const file = join(disk.folder, 'new', 'tasks.db');
     disk.fill(8_192);
     const failure = await refusalOf(file);
-    expect(failure).toBeInstanceOf(StoreFull);
+    expect(failure).toMatchObject({ code: 'STORE_FULL' });
     expect(failure.message).toContain(file);
     disk.free();
     const { store } = await openSqlite(file);
@@ -150,7 +150,7 @@ describe.skipIf(!canMount)('on a full disk', () => {
     const { folder } = smallDisk(64);
     const target = join(folder, 'copy.db');
     const failure = await database.backup(target).catch((error: Error) => error);
-    expect(failure).toBeInstanceOf(StoreFull);
+    expect(failure).toMatchObject({ code: 'STORE_FULL' });
     expect((failure as Error).message).toContain(target);
     await store.close();
   });
@@ -183,7 +183,7 @@ test('a change that does not fit undoes the whole transaction, and the next one 
     (result) => result.status === 'fulfilled' && rows.get(result.value) !== undefined,
   );
   expect(there[1]).toBe(false);
-  expect(results[1]).toMatchObject({ reason: expect.any(StoreFull) });
+  expect(results[1]).toMatchObject({ reason: withCode('STORE_FULL') });
   for (const [i, result] of results.entries()) expect(result.status === 'fulfilled').toBe(there[i]);
   expect(rows.get(await insert(20))).toBeDefined();
   db.close();

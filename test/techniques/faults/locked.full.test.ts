@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { create } from '../../../src/engine/transitions.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
-import { aTask } from '../../../src/testing.ts';
+import { aTask } from '../../../src/store-testing.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
 import { expectWithin } from '../../kit/within.ts';
 import { Other } from './other.ts';

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { StoreBusy } from '../../../src/engine/store-errors.ts';
 import { create } from '../../../src/engine/transitions.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
-import { aTask } from '../../../src/testing.ts';
+import { aTask } from '../../../src/store-testing.ts';
 import './locked.full.test.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
 import { refusalOf } from './files.ts';
@@ -17,7 +16,7 @@ test('a command gives up on a file that is locked for more than half a minute, a
   const failure = await store
     .create(undefined, () => create(undefined, request, Date.now()))
     .catch((error: Error) => error);
-  expect(failure).toBeInstanceOf(StoreBusy);
+  expect(failure).toMatchObject({ code: 'STORE_BUSY' });
   expect((failure as Error).message).toContain(file);
   expect((failure as Error).message).toContain('Close it');
   await other.kill();
@@ -33,6 +32,6 @@ test('opening gives up on a file that is locked for more than half a minute', as
   await (await openSqlite(file)).close();
   await new Other(file).do('lock', 'exclusive', 120_000);
   const failure = await refusalOf(file);
-  expect(failure).toBeInstanceOf(StoreBusy);
+  expect(failure).toMatchObject({ code: 'STORE_BUSY' });
   expect(failure.message).toContain(file);
 });

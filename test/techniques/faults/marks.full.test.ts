@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { StoreCorrupt } from '../../../src/engine/store-errors.ts';
+import { hasCode } from '../../../src/model/errors.ts';
 import { newId } from '../../../src/model/id.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
@@ -98,7 +98,7 @@ describe('an older copy of the file in its place', () => {
     rmSync(`${file}-wal`);
     copyFileSync(copy, file);
     const failure = await refusalOf(file);
-    expect(failure).toBeInstanceOf(StoreCorrupt);
+    expect(failure).toMatchObject({ code: 'STORE_CORRUPT' });
     expect(failure.message).toContain(file);
     expect(failure.message).toContain('the file is an older copy');
     expect(failure.message).toContain(`delete ${file}-instances`);
@@ -125,7 +125,7 @@ describe('an older copy of the file in its place', () => {
     all.push(await workThenDie(file));
     copyFileSync(copy, file);
     const database = await orDamage(openSqlite(file));
-    if (database instanceof StoreCorrupt) return;
+    if (hasCode(database, 'STORE_CORRUPT')) return;
     for (const { acknowledged } of all)
       expect((await lookFor(acknowledged, database.store)).lost).toEqual([]);
     await database.close();

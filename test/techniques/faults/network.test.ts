@@ -69,8 +69,8 @@ test.skipIf(!canMount)(
 test.skipIf(!canMountSshfs)('a folder of another machine, mounted with sshfs, is refused', async () => {
   const folder = await sshfsFolder();
   for (const file of [join(folder, 'tasks.db'), join(folder, 'below', 'tasks.db')]) {
-    const { name, message } = await failureToOpen(file);
-    expect(name).toBe('StoreNotOpened');
+    const { code, message } = await failureToOpen(file);
+    expect(code).toBe('STORE_NOT_OPENED');
     expect(message).toContain(`${file}: it lies on a network file system (sshfs)`);
     expect(message).toContain('Put the file on a local disk');
   }

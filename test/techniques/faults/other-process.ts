@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { claim, create, record, report } from '../../../src/engine/transitions.ts';
 import type { Task } from '../../../src/model/task.ts';
 import { openSqlite, type SqliteDatabase } from '../../../src/sqlite.ts';
-import { aTask, type CrashPoint, killAt } from '../../../src/testing.ts';
+import { aTask, type CrashPoint, killAt } from '../../../src/store-testing.ts';
 import { obey, say } from '../../kit/child.ts';
 import { listed } from '../../kit/listed.ts';
 import { seededRandom } from '../../kit/random.ts';

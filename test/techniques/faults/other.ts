@@ -1,7 +1,8 @@
 /** The test's end of another process that shares its database. */
 import { isDeepStrictEqual } from 'node:util';
-import { StoreCorrupt } from '../../../src/engine/store-errors.ts';
-import type { Store, Task, TaskId } from '../../../src/index.ts';
+import type { Task, TaskId } from '../../../src/index.ts';
+import { hasCode } from '../../../src/model/errors.ts';
+import type { Store } from '../../../src/store.ts';
 import { Commanded } from '../../kit/child.ts';
 import { untilEnd } from '../../kit/lifetime.ts';
 import { orDamage } from './files.ts';
@@ -38,7 +39,7 @@ export async function lookFor(acknowledged: ReadonlyMap<TaskId, Acknowledged>, s
   for (const [id, wanted] of acknowledged) {
     const task = await orDamage(store.get(id));
     const journal = await orDamage(store.journal(id));
-    if (task instanceof StoreCorrupt || journal instanceof StoreCorrupt) reported.push(id);
+    if (hasCode(task, 'STORE_CORRUPT') || hasCode(journal, 'STORE_CORRUPT')) reported.push(id);
     else if (!task || !isAtLeast(task, wanted.task) || journal.length < wanted.entries) lost.push(id);
   }
   return { lost, reported };

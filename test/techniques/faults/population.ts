@@ -1,10 +1,11 @@
 /** A database full of tasks of many kinds, and everything that a caller can read from it. */
 import { isDeepStrictEqual } from 'node:util';
-import { StoreCorrupt } from '../../../src/engine/store-errors.ts';
 import * as rules from '../../../src/engine/transitions.ts';
-import type { Store, TaskId } from '../../../src/index.ts';
+import type { TaskId } from '../../../src/index.ts';
+import { hasCode } from '../../../src/model/errors.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
-import { aTask } from '../../../src/testing.ts';
+import type { Store } from '../../../src/store.ts';
+import { aTask } from '../../../src/store-testing.ts';
 import { listed } from '../../kit/listed.ts';
 import { type Random, seededRandom } from '../../kit/random.ts';
 import { queryFile } from '../../kit/sqlite.ts';
@@ -89,7 +90,7 @@ export async function askEverything(store: Store, ids: readonly TaskId[]): Promi
   const answers = new Map<string, unknown>();
   const ask = async (question: string, answer: Promise<unknown>) => {
     const given = await orDamage(answer);
-    answers.set(question, given instanceof StoreCorrupt ? undefined : (given ?? null));
+    answers.set(question, hasCode(given, 'STORE_CORRUPT') ? undefined : (given ?? null));
   };
   for (const id of ids) {
     await ask(`get ${id}`, store.get(id));

@@ -13,12 +13,7 @@ import {
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
-import {
-  StoreCorrupt,
-  StoreNotOpened,
-  StoreReadOnly,
-  StoreTooNew,
-} from '../../../src/engine/store-errors.ts';
+import type { ErrorCode } from '../../../src/model/errors.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
 import { canMount, smallDisk } from './disk.ts';
@@ -34,13 +29,13 @@ describe('a file that is not a database of tasks is refused and left as it is:',
   test('a text', async () => {
     const file = temporaryFile();
     writeFileSync(file, 'Dear diary,\n'.repeat(500));
-    await expectRefusal(file, StoreCorrupt, /not a SQLite database/, /Choose another file/);
+    await expectRefusal(file, 'STORE_CORRUPT', /not a SQLite database/, /Choose another file/);
   });
 
   test('a database of another program', async () => {
     const file = temporaryFile();
     sql(file, "create table songs (title text); insert into songs values ('La mer')");
-    await expectRefusal(file, StoreCorrupt, /of another program/, /Choose a file of its own/);
+    await expectRefusal(file, 'STORE_CORRUPT', /of another program/, /Choose a file of its own/);
   });
 
   test('a database of another program that has a log', async () => {
@@ -49,7 +44,7 @@ describe('a file that is not a database of tasks is refused and left as it is:',
       file,
       "pragma journal_mode = wal; create table songs (title text); insert into songs values ('La mer')",
     );
-    await expectRefusal(file, StoreCorrupt, /of another program/, /Choose a file of its own/);
+    await expectRefusal(file, 'STORE_CORRUPT', /of another program/, /Choose a file of its own/);
   });
 
   test.for(['delete', 'wal'])(
@@ -65,7 +60,7 @@ describe('a file that is not a database of tasks is refused and left as it is:',
       );
       await expectRefusal(
         file,
-        StoreNotOpened,
+        'STORE_NOT_OPENED',
         /before its first release/,
         /Use another file, or delete this/,
       );
@@ -78,7 +73,7 @@ describe('a file that is not a database of tasks is refused and left as it is:',
     sql(file, nextVersion);
     await expectRefusal(
       file,
-      StoreTooNew,
+      'STORE_TOO_NEW',
       /newer Holdfast.*version \d+, this one knows \d+/,
       /Update this Holdfast/,
     );
@@ -88,7 +83,7 @@ describe('a file that is not a database of tasks is refused and left as it is:',
     const file = temporaryFile();
     await populate(file, { tasks: 20, seed: 1 });
     sql(file, 'delete from holdfast_schema_version');
-    await expectRefusal(file, StoreCorrupt, /table of versions/, /[Rr]estore/);
+    await expectRefusal(file, 'STORE_CORRUPT', /table of versions/, /[Rr]estore/);
   });
 
   test('a back-up made by a newer Holdfast', async () => {
@@ -97,14 +92,14 @@ describe('a file that is not a database of tasks is refused and left as it is:',
     await database.backup(copy);
     await database.close();
     sql(copy, nextVersion);
-    await expectRefusal(copy, StoreTooNew, /newer Holdfast/, /Update this Holdfast/);
+    await expectRefusal(copy, 'STORE_TOO_NEW', /newer Holdfast/, /Update this Holdfast/);
   });
 
   test('a folder', async () => {
     const file = temporaryFile();
     mkdirSync(file);
     const failure = await refusalOf(file);
-    expect(failure).toBeInstanceOf(StoreNotOpened);
+    expect(failure).toMatchObject({ code: 'STORE_NOT_OPENED' });
     expect(failure.message).toContain(file);
     expect(statSync(file).isDirectory()).toBe(true);
   });
@@ -118,7 +113,7 @@ describe('a database file that lost its end is refused', () => {
     truncateSync(file, left > 0 && left < 1 ? Math.floor(size * left) : left);
     const before = readFileSync(file);
     const failure = await refusalOf(file);
-    expect(failure).toBeInstanceOf(StoreCorrupt);
+    expect(failure).toMatchObject({ code: 'STORE_CORRUPT' });
     expect(failure.message).toContain(file);
     expect(failure.message).toMatch(/[Rr]estore/);
     expect(readFileSync(file)).toEqual(before);
@@ -187,7 +182,7 @@ test.skipIf(!canMount)('a file on a disk that is mounted read-only is refused', 
   const file = join(disk.folder, 'tasks.db');
   await populate(file, { tasks: 20, seed: 1 });
   disk.makeReadOnly();
-  await expectRefusal(file, StoreReadOnly, /read-only/, /Make the file and its folder writable/);
+  await expectRefusal(file, 'STORE_READ_ONLY', /read-only/, /Make the file and its folder writable/);
 });
 
 describe.skipIf(process.getuid?.() !== 0)('a user who may not write is told', () => {
@@ -196,8 +191,8 @@ describe.skipIf(process.getuid?.() !== 0)('a user who may not write is told', ()
     mkdirSync(folder);
     chmodSync(dirname(folder), 0o755);
     const file = join(folder, 'tasks.db');
-    const { name, message } = await failureToOpen(file, nobody);
-    expect(name).toBe('StoreNotOpened');
+    const { code, message } = await failureToOpen(file, nobody);
+    expect(code).toBe('STORE_NOT_OPENED');
     expect(message).toContain(file);
     expect(message).toContain('this user may read and write there');
     expect(readdirSync(folder)).toEqual([]);
@@ -206,8 +201,8 @@ describe.skipIf(process.getuid?.() !== 0)('a user who may not write is told', ()
   test('when the folder cannot be made', async () => {
     const file = join(dirname(temporaryFile()), 'theirs', 'tasks.db');
     chmodSync(dirname(dirname(file)), 0o755);
-    const { name, message } = await failureToOpen(file, nobody);
-    expect(name).toBe('StoreNotOpened');
+    const { code, message } = await failureToOpen(file, nobody);
+    expect(code).toBe('STORE_NOT_OPENED');
     expect(message).toContain(file);
     expect(message).toContain('Choose a place where this user may write');
     expect(existsSync(dirname(file))).toBe(false);
@@ -218,8 +213,8 @@ describe.skipIf(process.getuid?.() !== 0)('a user who may not write is told', ()
     await populate(file, { tasks: 20, seed: 1 });
     chownSync(dirname(file), nobody, nobody);
     chmodSync(file, 0o644);
-    const { name, message } = await failureToOpen(file, nobody);
-    expect(name).toBe('StoreReadOnly');
+    const { code, message } = await failureToOpen(file, nobody);
+    expect(code).toBe('STORE_READ_ONLY');
     expect(message).toContain(file);
     expect(message).toContain('Make the file and its folder writable');
   });
@@ -228,22 +223,17 @@ describe.skipIf(process.getuid?.() !== 0)('a user who may not write is told', ()
     const file = temporaryFile();
     await populate(file, { tasks: 20, seed: 1 });
     chownSync(dirname(file), nobody, nobody);
-    const { name, message } = await failureToOpen(file, nobody);
-    expect(name).toBe('StoreNotOpened');
+    const { code, message } = await failureToOpen(file, nobody);
+    expect(code).toBe('STORE_NOT_OPENED');
     expect(message).toContain(file);
     expect(message).toContain('this user may read and write there');
   });
 });
 
-async function expectRefusal(
-  file: string,
-  kind: typeof StoreCorrupt,
-  problem: RegExp,
-  remedy: RegExp,
-): Promise<void> {
+async function expectRefusal(file: string, code: ErrorCode, problem: RegExp, remedy: RegExp): Promise<void> {
   const before = readFileSync(file);
   const failure = await refusalOf(file);
-  expect(failure).toBeInstanceOf(kind);
+  expect(failure).toMatchObject({ code });
   expect(failure.message).toContain(file);
   expect(failure.message).toMatch(problem);
   expect(failure.message).toMatch(remedy);

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { StoreCorrupt } from '../../../src/engine/store-errors.ts';
+import { hasCode } from '../../../src/model/errors.ts';
 import type { TaskId } from '../../../src/model/task.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { temporaryFile, temporaryFolder } from '../../kit/lifetime.ts';
@@ -70,7 +70,7 @@ describe.each(wrecks)('a log %s', (_, makeWreck) => {
       const file = copyOf(wreck.file, scratch);
       act(`${file}-wal`);
       const database = await orDamage(openSqlite(file));
-      if (database instanceof StoreCorrupt) {
+      if (hasCode(database, 'STORE_CORRUPT')) {
         seen.refused++;
         expect(database.message, damage).toContain(file);
         expect(database.message, damage).toMatch(/Restore|restore/);
@@ -91,7 +91,7 @@ test('a file that is refused stays as it was found', async () => {
   const { file } = await wreckOf(temporaryFile(), (other) => other.do('work', 20, seed));
   truncateSync(`${file}-wal`, statSync(`${file}-wal`).size / 2);
   const before = [readFileSync(file), readFileSync(`${file}-wal`)];
-  expect(await orDamage(openSqlite(file))).toBeInstanceOf(StoreCorrupt);
+  expect(await orDamage(openSqlite(file))).toMatchObject({ code: 'STORE_CORRUPT' });
   expect([readFileSync(file), readFileSync(`${file}-wal`)]).toEqual(before);
 });
 
@@ -99,7 +99,7 @@ test('with the whole log put back, all is there again', async () => {
   const { file, acknowledged } = await wreckOf(temporaryFile(), (other) => other.do('work', 20, seed));
   const damaged = copyOf(file);
   truncateSync(`${damaged}-wal`, headerBytes + 20 * frameBytes);
-  expect(await orDamage(openSqlite(damaged))).toBeInstanceOf(StoreCorrupt);
+  expect(await orDamage(openSqlite(damaged))).toMatchObject({ code: 'STORE_CORRUPT' });
   const { store } = await openSqlite(copyOf(file, damaged));
   expect(await lookFor(acknowledged, store)).toEqual({ lost: [], reported: [] });
   await store.close();

@@ -232,7 +232,7 @@ describe('what a server may say', () => {
     const { tasks } = await meet('2026-07-28', get(new Fault(-32099, 'Go away.')));
     const error = await tasks.callTool({ name: 't' }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(RemoteError);
-    expect((error as RemoteError).code).toBe(-32099);
+    expect((error as RemoteError).rpcCode).toBe(-32099);
   });
 
   test('answers to what nobody asked, before the one that somebody did', async () => {

@@ -1,12 +1,13 @@
 /** Very many, very long, and for ever: a task that goes too far is refused, and nobody else feels it. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { createTasks, type DurableTool, durableTool, OutOfBounds } from 'holdfast';
+import { createTasks, type DurableTool, durableTool } from 'holdfast';
 import { sqlite } from 'holdfast/sqlite';
 import { runTool } from 'holdfast/testing';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { withCommands } from '../../../src/engine/decorated.ts';
 import { batchIn } from '../../../src/engine/journal.ts';
+import { hasCode } from '../../../src/model/errors.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { complaintOf } from './in-process.ts';
 
@@ -82,7 +83,7 @@ test('a hundred and fifty thousand open waits are refused, and a handler may cat
   const careful = durableTool('careful', { task: 'always' }, async (_, task) => {
     const waits: Promise<void>[] = [];
     for (let n = 0; n < 20_000; n++) waits.push(task.sleep('1h'));
-    return await task.sleep('1h').catch((error) => (error instanceof OutOfBounds ? 'caught' : 'missed'));
+    return await task.sleep('1h').catch((error) => (hasCode(error, 'OUT_OF_BOUNDS') ? 'caught' : 'missed'));
   });
   const tasks = await working(many, careful as never);
   const { id } = await tasks.create(many);

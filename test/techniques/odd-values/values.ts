@@ -1,6 +1,7 @@
 /** Values that nobody expects, and what a task is to say that threw one. */
 import { runInNewContext } from 'node:vm';
-import { NotJson, ProtocolError, TerminalError } from 'holdfast';
+import { ProtocolError, TerminalError } from 'holdfast';
+import { InvalidValue } from '../../../src/model/errors.ts';
 
 function circular(): object {
   const data: Record<string, unknown> = { request: {} };
@@ -186,7 +187,7 @@ const table: Record<string, readonly [make: () => unknown, says: RegExp]> = {
   ],
   'a terminal error with an odd message': [() => errorWith({ message: 7n }, new TerminalError('x')), /7n/],
   'an error made of a prototype alone': [() => Object.create(ProtocolError.prototype), /ProtocolError/],
-  'an error of our own': [() => new NotJson('not JSON'), /^not JSON$/],
+  'an error of our own': [() => new InvalidValue('NOT_JSON', 'not JSON'), /^not JSON$/],
 };
 
 export const oddValues = new Map(Object.entries(table));

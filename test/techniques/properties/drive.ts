@@ -42,6 +42,7 @@ export async function driveRandomly(
 export const everything = [
   'created claimed rested recorded reported asked answered withdrawn childStarted childDone parked released',
   'held finished removed awaited published handedOver delivering undelivered stuck isolated completed',
-  'AlreadyPublished BadAnswer BeingDelivered ClaimLost DeadlineNotReached IdempotencyKeyReused NotARoot',
-  'NotClaimable StillAlive StillRetained TaskExists TaskIsDone TaskIsEnding TaskMoved TaskNotFound',
+  'ALREADY_PUBLISHED BAD_ANSWER BEING_DELIVERED CLAIM_LOST DEADLINE_NOT_REACHED IDEMPOTENCY_KEY_REUSED',
+  'NOT_A_ROOT NOT_CLAIMABLE STILL_ALIVE STILL_RETAINED TASK_EXISTS TASK_IS_DONE TASK_IS_ENDING TASK_MOVED',
+  'TASK_NOT_FOUND',
 ].flatMap((names) => names.split(' '));

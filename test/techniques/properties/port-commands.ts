@@ -5,8 +5,9 @@
  */
 
 import type { SurveyFilter } from '../../../src/engine/survey.ts';
-import type { AuditEntry, Claim, Database, Task } from '../../../src/index.ts';
+import type { AuditEntry, Database, Task } from '../../../src/index.ts';
 import { standings } from '../../../src/model/standing.ts';
+import type { Claim } from '../../../src/store.ts';
 import { pagesOf } from '../../kit/listed.ts';
 import { type Command, commandOf, leaseMs, of, words } from './commands.ts';
 import { allOf, owners, tools } from './reading.ts';

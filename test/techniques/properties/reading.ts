@@ -1,6 +1,7 @@
 /** Everything that can be read through the ports of a database. */
-import type { Database, Due, Task, TaskId, ToolVersion } from '../../../src/index.ts';
+import type { Database, Task, TaskId } from '../../../src/index.ts';
 import { standings } from '../../../src/model/standing.ts';
+import type { Due, ToolVersion } from '../../../src/store.ts';
 import { listed, pagesOf } from '../../kit/listed.ts';
 
 /** More than there is. */

@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { expect } from 'vitest';
 import { audited } from '../../../src/engine/audit-log.ts';
-import type { CommitNotice, Database, Json, TaskId } from '../../../src/index.ts';
+import type { Database, Json, TaskId } from '../../../src/index.ts';
 import { Refusal } from '../../../src/model/errors.ts';
 import { openPostgres } from '../../../src/postgres.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
+import type { CommitNotice } from '../../../src/store.ts';
 import type { ManualClock } from '../../../src/testing/manual-clock.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
 import { freshDatabase } from '../../postgres/database.ts';
@@ -63,12 +64,12 @@ function sideOf(name: string, remove: () => Promise<unknown>, database: Database
   };
 }
 
-/** Refusals are compared by class and message. Any other error fails the test. */
+/** Refusals are compared by code and message. Any other error fails the test. */
 export async function orRefusal<T>(act: () => Promise<T>): Promise<T | { readonly refusal: Json }> {
   try {
     return await act();
   } catch (error) {
-    if (error instanceof Refusal) return { refusal: String(error) };
+    if (error instanceof Refusal) return { refusal: `${error.code}: ${error.message}` };
     throw error;
   }
 }

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import type { Change, Family, Lineage, Verdict } from '../../../src/engine/change.ts';
 import type { Database } from '../../../src/engine/queue.ts';
 import type { CommitNotice, Due, Reach } from '../../../src/engine/store.ts';
-import { Refusal, TaskNotFound } from '../../../src/model/errors.ts';
+import { Refusal, refusal } from '../../../src/model/errors.ts';
 import type { Json } from '../../../src/model/json.ts';
 import type { Task, TaskId } from '../../../src/model/task.ts';
 import { applied, brokenByChange, brokenInvariants } from '../../../src/testing/invariants.ts';
@@ -115,7 +115,7 @@ export async function openWorld(
     const actual = await byTheStore(decision);
     if (expected instanceof Refusal || actual instanceof Refusal) {
       assert.equal(String(actual), String(expected));
-      seen.add((actual as Error).name);
+      seen.add((actual as Refusal).code);
       return;
     }
     assert.deepEqual(comparable(actual), comparable(expected));
@@ -146,7 +146,7 @@ export async function openWorld(
             task.tool === bearing.tool);
       return decision.decide(all().find(isSame));
     }
-    if (!tasks.has(decision.id)) return new TaskNotFound(decision.id);
+    if (!tasks.has(decision.id)) return refusal('TASK_NOT_FOUND', decision.id);
     return decision.decide(reach(decision.reach, decision.id) as never);
   }
 

@@ -8,8 +8,9 @@ import { unobservedPass } from '../../../src/engine/observer.ts';
 import { Pass, type PassEnd, type PassHost } from '../../../src/engine/pass.ts';
 import { extentsOf } from '../../../src/engine/tasks-options.ts';
 import * as rules from '../../../src/engine/transitions.ts';
-import type { Claim, Json, Task, TaskId } from '../../../src/index.ts';
-import { TaskMoved } from '../../../src/model/errors.ts';
+import type { Json, Task, TaskId } from '../../../src/index.ts';
+import { hasCode, refusal } from '../../../src/model/errors.ts';
+import type { Claim } from '../../../src/store.ts';
 import { subtaskTool } from './tell.ts';
 import type { World } from './world.ts';
 
@@ -124,7 +125,7 @@ export function hostIn(world: World, claim: Claim, manners: Manners, die: () => 
       const { version } = seen;
       if (isStale) activity.problems.push('A park that was refused was tried again without a look');
       const decide = (task: Task) => {
-        if (task.version !== version) return new TaskMoved(task.id, version, task.version);
+        if (task.version !== version) return refusal('TASK_MOVED', task.id, version, task.version);
         const before = batch
           ? advanced(task, batch, calls, new Map())
           : rules.report(task, claim, {}, world.now);
@@ -137,7 +138,7 @@ export function hostIn(world: World, claim: Claim, manners: Manners, die: () => 
           await write(batch !== undefined, decide);
           return true;
         } catch (error) {
-          if (!(error instanceof TaskMoved)) throw error;
+          if (!hasCode(error, 'TASK_MOVED')) throw error;
           isStale = true;
           return false;
         }

@@ -1,7 +1,8 @@
 /** A database as a worker sees it that will die: from one of its commits on, nothing reaches it or comes back. */
 
-import { StoreClosed } from '../../../src/engine/store-errors.ts';
-import type { Change, Database } from '../../../src/index.ts';
+import { storeClosed } from '../../../src/engine/store-errors.ts';
+import type { Database } from '../../../src/index.ts';
+import type { Change } from '../../../src/store.ts';
 
 let opened = 0;
 
@@ -10,7 +11,7 @@ export function mortalDatabase(database: Database, commits: number, onCommit: (c
   let left = commits;
   const isDead = () => left <= 0;
   const refuseDead = () => {
-    if (isDead()) throw new StoreClosed('dead');
+    if (isDead()) throw storeClosed('dead');
   };
   const committed = (change: Change) => {
     onCommit(change);

@@ -9,7 +9,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { ProtocolError, TerminalError } from '../../../src/engine/recorded-error.ts';
 import { type DurableTool, durableTool } from '../../../src/engine/tool.ts';
 import type { Schema, StepContext, TaskContext, TaskId } from '../../../src/index.ts';
-import { HoldfastError } from '../../../src/model/errors.ts';
+import { HoldfastError, hasCode } from '../../../src/model/errors.ts';
 import { hash } from '../../kit/random.ts';
 import type { Node, Program, Pure } from './program.ts';
 
@@ -318,7 +318,7 @@ function fails({ failures, attempts, error }: Step): boolean {
 /** Whether this is the very error that the handler must get: of a class that it can tell apart, if we made that. */
 function isFailureOf({ error }: Step, path: string, thrown: unknown): boolean {
   if (!(thrown instanceof Error)) return false;
-  if (error === 'not JSON') return thrown.name === 'NotJson' && thrown.message.includes('"big"');
+  if (error === 'not JSON') return hasCode(thrown, 'NOT_JSON') && thrown.message.includes('"big"');
   const made = error === 'text' ? new Error(path) : (errors[error](path) as Error);
   const isOurs = made instanceof HoldfastError;
   return text(thrown) === text(made) && (!isOurs || isDeepStrictEqual(thrown, made));
