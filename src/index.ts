@@ -101,7 +101,7 @@ export {
 } from './model/errors.ts';
 export type { TaskEvent } from './model/event.ts';
 export type { InputKind, InputRecord, InputRequest, InputResponse } from './model/input.ts';
-export type { Json, JsonObject } from './model/json.ts';
+export type { HasNoJsonForm, Json, Jsonify, JsonObject } from './model/json.ts';
 export type { Failed, Outcome, Success } from './model/outcome.ts';
 export type { Retention } from './model/retention.ts';
 export type {

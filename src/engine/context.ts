@@ -3,7 +3,7 @@ import type { Duration } from '../model/duration.ts';
 import { HoldfastError } from '../model/errors.ts';
 import { newId } from '../model/id.ts';
 import type { InputRequest } from '../model/input.ts';
-import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import { isJsonObject, type Json, type Jsonify, type JsonObject } from '../model/json.ts';
 import type { SecretFields } from '../model/redaction.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
 import { cut } from '../model/thrown.ts';
@@ -16,9 +16,9 @@ import type { Pass } from './pass.ts';
 import { outsideHandlers } from './pass-context.ts';
 import { CannotBeAsked } from './recorded-error.ts';
 import { type Retry, retryPolicy } from './retry.ts';
-import { type InputOf, type OutputOf, parse, type Schema, toJsonSchema } from './schema.ts';
+import { type OutputOf, parse, type Schema, toJsonSchema } from './schema.ts';
 import type { Extents } from './tasks-options.ts';
-import type { DurableTool, RequestMethod, ResultOf } from './tool.ts';
+import type { DurableTool, InputArguments, RequestMethod, ResultOf } from './tool.ts';
 import type { ToolResult } from './tool-result.ts';
 import type { Report } from './transitions.ts';
 
@@ -67,8 +67,12 @@ export interface TaskContext {
   /** Fires when the task has been cancelled or has passed its deadline. */
   readonly signal: AbortSignal;
 
-  /** Runs an effect at most once for each entry in the journal. Its value is what JSON gives back. */
-  step<T>(name: string, run: (context: StepContext) => T | Promise<T>, options?: StepOptions): Promise<T>;
+  /** Runs an effect at most once for each entry in the journal. Its value is what JSON gives back: a `Date` is a string. */
+  step<T>(
+    name: string,
+    run: (context: StepContext) => T | Promise<T>,
+    options?: StepOptions,
+  ): Promise<Jsonify<T>>;
 
   /** Puts a question to the requestor, and waits without holding a worker. */
   ask<S extends Schema>(
@@ -90,7 +94,7 @@ export interface TaskContext {
    */
   start<Input extends Schema | undefined, Output extends Schema | undefined, Method extends RequestMethod>(
     tool: DurableTool<Input, Output, Method>,
-    ...input: Input extends Schema ? [InputOf<Input>] : []
+    ...input: InputArguments<Input>
   ): Promise<Subtask<ResultOf<Method, Output>>>;
 
   sleep(duration: Duration): Promise<void>;
@@ -103,7 +107,7 @@ export interface TaskContext {
     name: string,
     check: (context: StepContext) => T | Promise<T>,
     options: { readonly every: Duration; readonly timeout?: Duration },
-  ): Promise<Exclude<T, undefined | null | false>>;
+  ): Promise<Jsonify<Exclude<T, undefined | null | false>>>;
   /** Waits for `tasks.complete(id, name, value)`. */
   event<T = Json>(name: string, patience?: Patience): Promise<T>;
 

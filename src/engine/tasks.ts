@@ -24,7 +24,6 @@ import { type DurablePrompt, isPrompt } from './prompt.ts';
 import type { Claimed, Database } from './queue.ts';
 import { Requests, requestLeaseMs } from './requests.ts';
 import { type DurableResource, isResource } from './resource.ts';
-import type { InputOf, Schema } from './schema.ts';
 import type { Reservation } from './slots.ts';
 import type { CommitNotice, ListQuery, Page, Reach } from './store.ts';
 import type { StoreError } from './store-errors.ts';
@@ -37,7 +36,7 @@ import {
   type TasksOptions,
   type WorkOptions,
 } from './tasks-options.ts';
-import type { DurableTool } from './tool.ts';
+import type { DurableTool, InputArguments } from './tool.ts';
 import * as rules from './transitions.ts';
 import { TreeListeners } from './watches.ts';
 import { Worker, workerDefaults } from './worker.ts';
@@ -64,6 +63,12 @@ const direct = ({ method }: DurableTool): Origin => ({ dialect: 'direct', method
 
 /** A store that does not answer is not waited for any longer than that when it is closed. */
 const closeMs = 5_000;
+
+/** By its name, a tool takes any input, and checks it. */
+type CreateArguments<Tool> =
+  Tool extends DurableTool<infer Input>
+    ? InputArguments<Input, [options?: CreateOptions]>
+    : [input?: unknown, options?: CreateOptions];
 
 export function createTasks(options: TasksOptions): Tasks {
   return new Tasks(options);
@@ -130,12 +135,11 @@ export class Tasks implements AsyncDisposable {
   }
 
   /** Makes a task; when the promise resolves, it will survive whatever happens. */
-  async create<Input extends Schema | undefined>(
-    named: DurableTool<Input> | string,
-    input?: Input extends Schema ? InputOf<Input> : unknown,
-    options: CreateOptions = {},
+  async create<Tool extends DurableTool | string>(
+    named: Tool,
+    ...[input, options = {}]: CreateArguments<Tool>
   ): Promise<Task> {
-    const tool = typeof named === 'string' ? this.tool(named) : (named as DurableTool);
+    const tool: DurableTool = typeof named === 'string' ? this.tool(named) : (named as DurableTool);
     const { owner = local, idempotencyKey: key, unpublished = false, by = operator } = options;
     checkOwner(owner);
     if (key !== undefined) checkIdempotencyKey(key);

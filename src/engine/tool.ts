@@ -93,6 +93,16 @@ export type Returned<Output> = Output extends Schema
 
 export type Handler<Input, Output> = (input: OutputOf<Input>, task: TaskContext) => Promise<Returned<Output>>;
 
+/**
+ * The input of a tool as the argument of a method, with what follows it: required if the schema requires it, and
+ * empty if there is no schema.
+ */
+export type InputArguments<Input, Rest extends unknown[] = []> = Input extends Schema
+  ? undefined extends InputOf<Input>
+    ? [input?: InputOf<Input>, ...rest: Rest]
+    : [input: InputOf<Input>, ...rest: Rest]
+  : [input?: Readonly<Record<string, never>>, ...rest: Rest];
+
 /** What a task gives in the end, by the request that it was made for. */
 export type ResultOf<Method extends RequestMethod, Output> = [Method] extends ['resources/read']
   ? ResourceResult

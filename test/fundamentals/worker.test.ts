@@ -298,11 +298,11 @@ test('an idempotency key makes one task of many calls', async () => {
   const tool = durableTool('once', {}, async () => 'ran');
   const { tasks } = await setUp(tool);
   const made = await Promise.all(
-    [1, 2, 3].map(() => tasks.create(tool, { a: 1, b: 2 }, { idempotencyKey: 'k' })),
+    [1, 2, 3].map(() => tasks.create('once', { a: 1, b: 2 }, { idempotencyKey: 'k' })),
   );
-  const reordered = await tasks.create(tool, { b: 2, a: 1 }, { idempotencyKey: 'k' });
+  const reordered = await tasks.create('once', { b: 2, a: 1 }, { idempotencyKey: 'k' });
   expect(new Set([...made, reordered].map(({ id }) => id)).size).toBe(1);
-  await expect(tasks.create(tool, { a: 2 }, { idempotencyKey: 'k' })).rejects.toThrow(IdempotencyKeyReused);
+  await expect(tasks.create('once', { a: 2 }, { idempotencyKey: 'k' })).rejects.toThrow(IdempotencyKeyReused);
   await tasks.close();
 });
 
