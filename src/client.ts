@@ -31,6 +31,13 @@ export { type HandleRecord, type Handles, memoryHandles } from './client/handles
 export { type HttpOptions, httpTransport, mindfulFetch } from './client/http.ts';
 export type { CallEvent, CallOptions } from './client/options.ts';
 export type { TaskClient } from './client/task-client.ts';
+export type { FormAnswer, RootsAnswer, UrlAnswer } from './model/input.ts';
+export type {
+  SamplingAnswer,
+  SamplingContent,
+  SamplingMessage,
+  SamplingRequest,
+} from './model/sampling.ts';
 export type { Ending } from './requestor/ending.ts';
 export {
   ConnectionLost,

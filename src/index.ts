@@ -45,13 +45,17 @@ export type {
 } from './engine/prompt.ts';
 export { SubtaskOfAnotherKind } from './engine/context.ts';
 export type {
-  FormAnswer,
-  ModelAnswer,
+  AnswerTo,
+  EventOptions,
+  FormQuestion,
   Patience,
-  RootsAnswer,
+  Question,
+  RootsQuestion,
+  SamplingQuestion,
   StepOptions,
   Subtask,
   TaskContext,
+  UrlQuestion,
 } from './engine/context.ts';
 export type { StepContext } from './engine/call.ts';
 export { InvalidCall } from './engine/given.ts';
@@ -100,7 +104,16 @@ export {
   TaskNotFound,
 } from './model/errors.ts';
 export type { TaskEvent } from './model/event.ts';
-export type { InputKind, InputRecord, InputRequest, InputResponse } from './model/input.ts';
+export type {
+  Answer,
+  FormAnswer,
+  InputKind,
+  InputRecord,
+  InputRequest,
+  InputResponse,
+  RootsAnswer,
+  UrlAnswer,
+} from './model/input.ts';
 export type { HasNoJsonForm, Json, Jsonify, JsonObject } from './model/json.ts';
 export type { Failed, Outcome, Success } from './model/outcome.ts';
 export type { Retention } from './model/retention.ts';
@@ -117,6 +130,12 @@ export type {
   TaskId,
   Unpublished,
 } from './model/task.ts';
+export type {
+  SamplingAnswer,
+  SamplingContent,
+  SamplingMessage,
+  SamplingRequest,
+} from './model/sampling.ts';
 export type { TaskTrace } from './model/trace.ts';
 
 // For authors of stores.

@@ -140,3 +140,50 @@ test('a task is created, and a tool is tried, with the input of the tool', () =>
   // @ts-expect-error the source is missing
   void runTool(summarise, {});
 });
+
+test('an answer has the type of its question', async () => {
+  expectTypeOf(await task.ask('sign', { message: 'Sign in.', url: 'https://example.com' })).toEqualTypeOf<{
+    readonly action: 'accept' | 'decline' | 'cancel';
+  }>();
+  const { roots } = await task.ask('folders', { roots: true });
+  expectTypeOf(roots[0]!.uri).toEqualTypeOf<string>();
+  const answer = await task.ask('form', { message: 'Publish?', schema: z.object({ ok: z.boolean() }) });
+  // @ts-expect-error who declines gives no content
+  void answer.content;
+  if (answer.action === 'accept') expectTypeOf(answer.content).toEqualTypeOf<{ ok: boolean }>();
+});
+
+test('a model is asked and answers as the protocol has it', async () => {
+  const { content, stopReason } = await task.ask('rhyme', {
+    sampling: { messages: [{ role: 'user', content: { type: 'text', text: 'A rhyme?' } }], maxTokens: 10 },
+  });
+  expectTypeOf(stopReason).toEqualTypeOf<string | undefined>();
+  if ('type' in content && content.type === 'text') expectTypeOf(content.text).toEqualTypeOf<string>();
+  // @ts-expect-error the messages are mistyped
+  task.ask('rhyme', { sampling: { mesages: [], maxTokens: 10 } });
+  // @ts-expect-error the protocol wants a limit
+  task.ask('rhyme', { sampling: { messages: [] } });
+  // @ts-expect-error a model is no person
+  task.ask('rhyme', { sampling: { messages: [], maxTokens: 1 } }, { person: true });
+  // @ts-expect-error a client cannot make a task of its roots
+  task.ask('folders', { roots: true }, { asTask: true });
+});
+
+test('a question has no members that are mistyped', () => {
+  // @ts-expect-error there is no "mesage"
+  task.ask('form', { mesage: 'Publish?', schema: z.object({ ok: z.boolean() }) });
+  // @ts-expect-error there is no "scheme"
+  task.ask('page', { message: 'Sign in.', url: 'https://example.com', scheme: 'https' });
+});
+
+test('an event has the type of its schema, and is any JSON without one', async () => {
+  expectTypeOf(await task.event('paid')).toEqualTypeOf<Json>();
+  expectTypeOf(await task.event('paid', { timeout: '1d' })).toEqualTypeOf<Json>();
+  const schema = z.object({ amount: z.number(), currency: z.string().default('EUR') });
+  expectTypeOf(await task.event('paid', { schema, timeout: '1d' })).toEqualTypeOf<{
+    amount: number;
+    currency: string;
+  }>();
+  // @ts-expect-error a type alone checks nothing: a webhook may send whatever it likes
+  void task.event<{ amount: number }>('paid');
+});

@@ -69,7 +69,7 @@ test.each([
 
 test('a question for a model cannot be one for a person', async () => {
   const confused = durableTool('confused', {}, async (_, task) => {
-    await task.ask('rhyme', { sampling: { messages: [] } }, { person: true } as never);
+    await task.ask('rhyme', { sampling: { messages: [], maxTokens: 1 } }, { person: true } as never);
   });
   const { outcome } = await runTool(confused, undefined);
   expect(complaintOf(outcome)).toBe('task.ask() needs a form or a URL with `person: true`, not "sampling".');
