@@ -80,13 +80,14 @@ export class UnknownHandles extends HoldfastError {
 
 /**
  * Connects a client of the SDK to a server, at a URL or over transports, and gives what calls its tools. To be called
- * instead of `client.connect`, because what a client can do has to be said when it connects.
+ * instead of `client.connect`, because what a client can do has to be said when it connects. With the type of the server's
+ * tools, calls are typed: `connectTasks<typeof tools>(…)`.
  */
-export async function connectTasks(
+export async function connectTasks<Tools = unknown>(
   client: Client,
   where: string | URL | Transport | (() => Transport | Promise<Transport>),
   options: ConnectTasksOptions = {},
-): Promise<TaskClient> {
+): Promise<TaskClient<Tools>> {
   const {
     handles = `sqlite:${join(dataFolder(), 'handles.db')}`,
     headers,
@@ -100,7 +101,7 @@ export async function connectTasks(
   const transport = isAddress ? () => httpTransport(new URL(where), http) : where;
   const host =
     hosts === undefined ? undefined : new Host(client, isAddress ? new URL(where) : undefined, hosts, rest);
-  const tasks = new TaskClient(client, transport, {
+  const tasks = new TaskClient<Tools>(client, transport, {
     ...rest,
     ...(host && { hosts: (about) => host.meet(about) }),
     handles: typeof handles === 'string' ? openHandles(handles) : handles,

@@ -61,7 +61,7 @@ export type { StepContext } from './engine/call.ts';
 export { InvalidCall } from './engine/given.ts';
 export type { Retry } from './engine/retry.ts';
 export type { Schema } from './engine/schema.ts';
-export type { ToolResult } from './engine/tool-result.ts';
+export type { StructuredResult, ToolResult } from './engine/tool-result.ts';
 export { HandlerRefused } from './engine/replay.ts';
 export { NotJson, ValueTooLarge } from './engine/carried.ts';
 export {

@@ -6,6 +6,7 @@ import type { FormAnswer, InputRequest, RootsAnswer, UrlAnswer } from '../model/
 import { isJsonObject, type Json, type Jsonify } from '../model/json.ts';
 import type { SecretFields } from '../model/redaction.ts';
 import type { SamplingAnswer, SamplingRequest } from '../model/sampling.ts';
+import type { InputArguments } from '../model/schema.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
 import { cut } from '../model/thrown.ts';
 import { checkBound } from './bounds.ts';
@@ -19,7 +20,7 @@ import { CannotBeAsked } from './recorded-error.ts';
 import { type Retry, retryPolicy } from './retry.ts';
 import { type OutputOf, parse, type Schema, toJsonSchema } from './schema.ts';
 import type { Extents } from './tasks-options.ts';
-import type { DurableTool, InputArguments, RequestMethod, ResultOf } from './tool.ts';
+import type { DurableTool, RequestMethod, ResultOf } from './tool.ts';
 import type { ToolResult } from './tool-result.ts';
 import type { Report } from './transitions.ts';
 

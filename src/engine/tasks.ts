@@ -10,6 +10,7 @@ import type { Outcome } from '../model/outcome.ts';
 import type { SecretFields } from '../model/redaction.ts';
 import type { Retention } from '../model/retention.ts';
 import { runtime } from '../model/runtime.ts';
+import type { InputArguments } from '../model/schema.ts';
 import type { NewTask, Origin, Owner, Task, TaskId } from '../model/task.ts';
 import { within } from '../model/timeout.ts';
 import type { Actor } from './audit.ts';
@@ -36,7 +37,7 @@ import {
   type TasksOptions,
   type WorkOptions,
 } from './tasks-options.ts';
-import type { DurableTool, InputArguments } from './tool.ts';
+import type { DurableTool } from './tool.ts';
 import * as rules from './transitions.ts';
 import { TreeListeners } from './watches.ts';
 import { Worker, workerDefaults } from './worker.ts';

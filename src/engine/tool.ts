@@ -1,6 +1,6 @@
 import { type Duration, toMs } from '../model/duration.ts';
 import { HoldfastError } from '../model/errors.ts';
-import type { Json } from '../model/json.ts';
+import type { Json, Jsonify } from '../model/json.ts';
 import { longestVersion } from '../model/lengths.ts';
 import type { Failed, Outcome } from '../model/outcome.ts';
 import { type SecretFields, secretFields } from '../model/redaction.ts';
@@ -9,7 +9,7 @@ import type { PromptResult } from './prompt.ts';
 import type { ResourceResult } from './resource.ts';
 import { type Retry, type RetryPolicy, retryPolicy } from './retry.ts';
 import type { InputOf, OutputOf, Schema } from './schema.ts';
-import { failureOf, outcomeOf, type ToolResult } from './tool-result.ts';
+import { failureOf, outcomeOf, type StructuredResult, type ToolResult } from './tool-result.ts';
 
 export class InvalidTool extends HoldfastError {}
 
@@ -93,22 +93,14 @@ export type Returned<Output> = Output extends Schema
 
 export type Handler<Input, Output> = (input: OutputOf<Input>, task: TaskContext) => Promise<Returned<Output>>;
 
-/**
- * The input of a tool as the argument of a method, with what follows it: required if the schema requires it, and
- * empty if there is no schema.
- */
-export type InputArguments<Input, Rest extends unknown[] = []> = Input extends Schema
-  ? undefined extends InputOf<Input>
-    ? [input?: InputOf<Input>, ...rest: Rest]
-    : [input: InputOf<Input>, ...rest: Rest]
-  : [input?: Readonly<Record<string, never>>, ...rest: Rest];
-
 /** What a task gives in the end, by the request that it was made for. */
 export type ResultOf<Method extends RequestMethod, Output> = [Method] extends ['resources/read']
   ? ResourceResult
   : [Method] extends ['prompts/get']
     ? PromptResult
-    : ToolResult<OutputOf<Output>>;
+    : Output extends Schema
+      ? StructuredResult<Jsonify<InputOf<Output>>>
+      : ToolResult;
 
 /** What a handler was asked, for those that shape what it returned. */
 export interface Asked {
@@ -122,10 +114,11 @@ export interface DurableTool<
   Input extends Schema | undefined = Schema | undefined,
   Output extends Schema | undefined = Schema | undefined,
   Method extends RequestMethod = RequestMethod,
+  Name extends string = string,
 > {
   readonly method: Method;
   /** What tasks and workers find each other by: unique among all that is durable. */
-  readonly name: string;
+  readonly name: Name;
   readonly version: string;
   readonly title: string | undefined;
   readonly description: string | undefined;
@@ -156,11 +149,12 @@ export interface DurableTool<
 export function durableTool<
   Input extends Schema | undefined = undefined,
   Output extends Schema | undefined = undefined,
+  Name extends string = string,
 >(
-  name: string,
+  name: Name,
   options: ToolOptions<Input, Output>,
   handler: Handler<Input, Output>,
-): DurableTool<Input, Output, 'tools/call'> {
+): DurableTool<Input, Output, 'tools/call', Name> {
   const outputSchema = options.outputSchema as Output;
   const shared = durable(options);
   const { secrets } = shared;
@@ -181,7 +175,7 @@ export function durableTool<
   };
 }
 
-export function checkedName(kind: string, name: string): string {
+export function checkedName<Name extends string>(kind: string, name: Name): Name {
   if (/^[A-Za-z0-9_.-]{1,128}$/.test(name)) return name;
   throw new InvalidTool(
     `"${name}" is no name for a ${kind}: use 1 to 128 letters, digits, "_", "-" and ".".`,
