@@ -115,10 +115,7 @@ test.each(['nodenext', 'bundler'])(
   (resolution) => {
     const examples = join(consumer, 'examples');
     cpSync(join(root, 'examples'), examples, { recursive: true });
-    for (const name of readdirSync(join(root, 'node_modules'))) {
-      const place = join(consumer, 'node_modules', name);
-      if (!existsSync(place) && name !== 'holdfast') symlinkSync(join(root, 'node_modules', name), place);
-    }
+    linkWhatIsMissing('node_modules');
     const settings = {
       compilerOptions: {
         module: resolution === 'bundler' ? 'preserve' : resolution,
@@ -170,6 +167,15 @@ test.each(modules)(
   },
   120_000,
 );
+
+/** Gives the consumer the packages that examples need besides Holdfast. */
+function linkWhatIsMissing(folder: string): void {
+  for (const name of readdirSync(join(root, folder))) {
+    const path = join(folder, name);
+    if (!existsSync(join(consumer, path))) symlinkSync(join(root, path), join(consumer, path));
+    else if (name.startsWith('@')) linkWhatIsMissing(path);
+  }
+}
 
 // --- Running things ---------------------------------------------------------------------------------------
 
