@@ -155,6 +155,7 @@ export function durableTool<
   options: ToolOptions<Input, Output>,
   handler: Handler<Input, Output>,
 ): DurableTool<Input, Output, 'tools/call', Name> {
+  checkOptions(options);
   const outputSchema = options.outputSchema as Output;
   const shared = durable(options);
   const { secrets } = shared;
@@ -200,6 +201,41 @@ export function checkedSchema<S extends Schema | undefined>(what: string, schema
 export function checkedHandler<H>(name: string, handler: H): H {
   if (typeof handler === 'function') return handler;
   throw new InvalidTool(`There is no handler for ${name}: give a function behind its options.`);
+}
+
+type OptionName = keyof ToolOptions<undefined, undefined> | 'argsSchema' | 'uri' | 'mimeType';
+
+const optionNames: Readonly<Record<OptionName, true>> = {
+  annotations: true,
+  argsSchema: true,
+  before: true,
+  concurrency: true,
+  deadline: true,
+  deathsAllowed: true,
+  description: true,
+  idempotent: true,
+  immediately: true,
+  inputSchema: true,
+  joinable: true,
+  longestJournal: true,
+  mimeType: true,
+  outputSchema: true,
+  retention: true,
+  retry: true,
+  secrets: true,
+  task: true,
+  title: true,
+  uri: true,
+  version: true,
+};
+
+/** In JavaScript a mistyped option would change nothing, and nobody would notice. */
+export function checkOptions(options: object): void {
+  const unknown = Object.keys(options).filter((name) => !Object.hasOwn(optionNames, name));
+  if (unknown.length > 0)
+    throw new InvalidTool(
+      `There is no option ${unknown.map((name) => `"${name}"`).join(', ')} here. There are: ${Object.keys(optionNames).join(', ')}.`,
+    );
 }
 
 /** The options that tools, resources and prompts share, as the engine wants them. */

@@ -127,7 +127,9 @@ test('an event that does not fit its schema throws in the handler, live and on r
   });
   const events = { paid: { amount: 'five' } };
   const { result } = await runTool(tool, undefined, { events, crashAfterEveryEntry: true });
-  expect(result.content[0]!.text).toMatch(/^InvalidInput: The event "paid" does not fit its schema: amount: /);
+  expect(result.content[0]!.text).toMatch(
+    /^InvalidInput: The event "paid" does not fit its schema: amount: /,
+  );
 });
 
 test('what is no schema of an event is refused', async () => {

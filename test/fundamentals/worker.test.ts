@@ -352,3 +352,13 @@ test('a journal that no handler can have written holds its task, and harms no wo
   expect((await tasks.get(id))!.stuck!.message).toContain('settles call 3, which was not made before');
   await tasks.close();
 });
+
+test('a mistyped option, or a retry policy that is a number, is refused when the tool is defined', () => {
+  const handler = async () => 'ran';
+  expect(() => durableTool('tool', { retries: 3 } as never, handler)).toThrow(
+    /^There is no option "retries" here\. There are: .*retry/,
+  );
+  expect(() => durableTool('tool', { retry: 3 } as never, handler)).toThrow(
+    'retry must be an object such as { attempts: 3 }, not 3.',
+  );
+});
