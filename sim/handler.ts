@@ -78,7 +78,7 @@ export function player(
       }
       case 'event':
         witness.surroundings.awaitsEvent(task.id, name, node.name);
-        return task.event<string>(node.name);
+        return task.event(node.name, { schema: z.string() });
       case 'until':
         return task.until(
           node.name,

@@ -30,6 +30,13 @@ export { type HandleRecord, type Handles, memoryHandles } from './client/handles
 export { type HttpOptions, httpTransport, mindfulFetch } from './client/http.ts';
 export type { CallEvent, CallOptions } from './client/options.ts';
 export type { TaskClient } from './client/task-client.ts';
+export type { FormAnswer, RootsAnswer, UrlAnswer } from './model/input.ts';
+export type {
+  SamplingAnswer,
+  SamplingContent,
+  SamplingMessage,
+  SamplingRequest,
+} from './model/sampling.ts';
 export type { Ending } from './requestor/ending.ts';
 export {
   ConnectionLost,
@@ -73,20 +80,21 @@ function unknownLocation(location: string, what: string): InvalidOptions {
 
 /**
  * Connects a client of the SDK to a server, at a URL or over transports, and gives what calls its tools. To be called
- * instead of `client.connect`, because what a client can do has to be said when it connects.
+ * instead of `client.connect`, because what a client can do has to be said when it connects. With the type of the server's
+ * tools, calls are typed: `connectTasks<typeof tools>(…)`.
  */
-export async function connectTasks(
+export async function connectTasks<Tools = unknown>(
   client: Client,
   where: string | URL | Transport | (() => Transport | Promise<Transport>),
   options: ConnectTasksOptions = {},
-): Promise<TaskClient> {
+): Promise<TaskClient<Tools>> {
   const { handles = `sqlite:${join(dataFolder(), 'handles.db')}`, hosts, ...others } = options;
   const rest = { ...others, ...(others.answer && { answer: asDeclared(others.answer, others.answers) }) };
   const isAddress = typeof where === 'string' || where instanceof URL;
   const url = isAddress ? new URL(where) : undefined;
   const transport = isAddress ? () => httpTransport(new URL(where), options) : where;
   const host = hosts === undefined ? undefined : hostOf(client, url, hosts, rest);
-  const tasks = new TaskClient(client, transport, {
+  const tasks = new TaskClient<Tools>(client, transport, {
     ...rest,
     ...(host && { hosts: host.meet }),
     handles: typeof handles === 'string' ? openHandles(handles) : handles,

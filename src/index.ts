@@ -40,18 +40,22 @@ export type {
   PromptResult,
 } from './engine/prompt.ts';
 export type {
-  FormAnswer,
-  ModelAnswer,
+  AnswerTo,
+  EventOptions,
+  FormQuestion,
   Patience,
-  RootsAnswer,
+  Question,
+  RootsQuestion,
+  SamplingQuestion,
   StepOptions,
   Subtask,
   TaskContext,
+  UrlQuestion,
 } from './engine/context.ts';
 export type { StepContext } from './engine/call.ts';
 export type { Retry } from './engine/retry.ts';
 export type { Schema } from './engine/schema.ts';
-export type { ToolResult } from './engine/tool-result.ts';
+export type { StructuredResult, ToolResult } from './engine/tool-result.ts';
 export { HandlerRefused } from './engine/replay.ts';
 export {
   AskTimedOut,
@@ -73,8 +77,17 @@ export { type SecretFields, redactTask, redactValue } from './model/redaction.ts
 export type { Size } from './model/duration.ts';
 export { type ErrorCode, HoldfastError, InvalidOptions, InvalidValue, Refusal } from './model/errors.ts';
 export type { TaskEvent } from './model/event.ts';
-export type { InputKind, InputRecord, InputRequest, InputResponse } from './model/input.ts';
-export type { Json, JsonObject } from './model/json.ts';
+export type {
+  Answer,
+  FormAnswer,
+  InputKind,
+  InputRecord,
+  InputRequest,
+  InputResponse,
+  RootsAnswer,
+  UrlAnswer,
+} from './model/input.ts';
+export type { HasNoJsonForm, Json, Jsonify, JsonObject } from './model/json.ts';
 export type { Failed, Outcome, Success } from './model/outcome.ts';
 export type { Retention } from './model/retention.ts';
 export type {
@@ -90,6 +103,12 @@ export type {
   TaskId,
   Unpublished,
 } from './model/task.ts';
+export type {
+  SamplingAnswer,
+  SamplingContent,
+  SamplingMessage,
+  SamplingRequest,
+} from './model/sampling.ts';
 export type { TaskTrace } from './model/trace.ts';
 
 // What `createTasks` takes and reports.

@@ -109,6 +109,37 @@ test.each(['node16', 'nodenext', 'bundler'])(
   },
 );
 
+/** As the projects of users are: `strict`, and none of the flags with which the repository checks itself. */
+test.each(['nodenext', 'bundler'])(
+  'the examples, and so the snippets of the docs, compile with plain strict under moduleResolution %s',
+  (resolution) => {
+    const examples = join(consumer, 'examples');
+    cpSync(join(root, 'examples'), examples, { recursive: true });
+    linkWhatIsMissing('node_modules');
+    const settings = {
+      compilerOptions: {
+        module: resolution === 'bundler' ? 'preserve' : resolution,
+        moduleResolution: resolution,
+        target: 'es2024',
+        lib: ['es2024', 'esnext.disposable'],
+        strict: true,
+        skipLibCheck: true,
+        noEmit: true,
+        allowImportingTsExtensions: true,
+        types: ['node'],
+      },
+      include: ['examples'],
+    };
+    writeFileSync(join(consumer, 'tsconfig.json'), JSON.stringify(settings));
+    const tsc = join(root, 'node_modules/typescript/bin/tsc');
+    expect(run(process.execPath, [tsc, '--project', consumer])).toEqual({
+      status: 0,
+      stdout: '',
+      stderr: '',
+    });
+  },
+);
+
 test.each(modules)('%s can be imported', (name) => {
   expect(importOn(process.execPath, name)).toEqual({ status: 0, stdout: 'imported\n', stderr: '' });
 });
@@ -136,6 +167,15 @@ test.each(modules)(
   },
   120_000,
 );
+
+/** Gives the consumer the packages that examples need besides Holdfast. */
+function linkWhatIsMissing(folder: string): void {
+  for (const name of readdirSync(join(root, folder))) {
+    const path = join(folder, name);
+    if (!existsSync(join(consumer, path))) symlinkSync(join(root, path), join(consumer, path));
+    else if (name.startsWith('@')) linkWhatIsMissing(path);
+  }
+}
 
 // --- Running things ---------------------------------------------------------------------------------------
 

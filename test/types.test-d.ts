@@ -1,7 +1,13 @@
 /** What TypeScript infers for users. `tsc --noEmit` is what examines this file; nothing in it ever runs. */
-import type { CallToolResult, GetPromptResult, ReadResourceResult } from '@modelcontextprotocol/client';
+import type {
+  CallToolResult,
+  CreateMessageResult,
+  GetPromptResult,
+  ReadResourceResult,
+} from '@modelcontextprotocol/client';
 import { expectTypeOf, test } from 'vitest';
-import type { TaskClient } from '../src/client.ts';
+import { z } from 'zod';
+import type { Answer, AnswerQuestion, Question, SamplingAnswer, TaskClient } from '../src/client.ts';
 import { complete, fail } from '../src/engine/transitions.ts';
 import type {
   ActiveTask,
@@ -15,6 +21,7 @@ import type {
   Task,
   TaskEvent,
 } from '../src/index.ts';
+import { durableTool } from '../src/index.ts';
 import type { Change, Claim, Family, Lineage, Store, Verdict } from '../src/store.ts';
 
 declare const client: TaskClient;
@@ -147,4 +154,57 @@ test('what a client gets is typed as the results of the SDK are', async () => {
   expectTypeOf(await client.callTool({ name: 'greet' })).toEqualTypeOf<CallToolResult>();
   expectTypeOf(await client.readResource({ uri: 'a://b' })).toEqualTypeOf<ReadResourceResult>();
   expectTypeOf(await client.getPrompt({ name: 'brief' })).toEqualTypeOf<GetPromptResult>();
+});
+
+const weigh = durableTool(
+  'weigh',
+  {
+    inputSchema: z.object({ source: z.string(), scale: z.number().default(1) }),
+    outputSchema: z.object({ grams: z.number() }),
+  },
+  async () => ({ grams: 1 }),
+);
+const hello = durableTool('hello', {}, async () => 'Hello.');
+const tools = [weigh, hello];
+const named = { weigh, hello, limit: 7 };
+declare const typed: TaskClient<typeof tools>;
+declare const byModule: TaskClient<typeof named>;
+
+test('a client that knows the tools of its server types calls', async () => {
+  const result = await typed.callTool({ name: 'weigh', arguments: { source: 'almanac' } });
+  // @ts-expect-error an error result has no output
+  void result.structuredContent.grams;
+  if (!result.isError) expectTypeOf(result.structuredContent.grams).toEqualTypeOf<number>();
+  await typed.callTool({ name: 'hello' });
+  const handle = await typed.call('weigh', { source: 'almanac' }, { ttl: '1h' });
+  const ended = await handle.result();
+  if (!ended.isError) expectTypeOf(ended.structuredContent.grams).toEqualTypeOf<number>();
+  await byModule.callTool({ name: 'weigh', arguments: { source: 'almanac', scale: 2 } });
+});
+
+test('a client that knows the tools of its server refuses wrong calls', () => {
+  // @ts-expect-error there is no such tool
+  void typed.callTool({ name: 'wiegh', arguments: { source: 'almanac' } });
+  // @ts-expect-error the arguments are missing
+  void typed.callTool({ name: 'weigh' });
+  // @ts-expect-error the source is no number
+  void typed.callTool({ name: 'weigh', arguments: { source: 7 } });
+  // @ts-expect-error the source is missing
+  void typed.call('weigh', {});
+  // @ts-expect-error a tool without a schema takes no input
+  void typed.call('hello', { source: 'almanac' });
+  // @ts-expect-error there is no such tool
+  void byModule.call('limit');
+});
+
+test('an answer is one of those that the protocol has', () => {
+  const answer: AnswerQuestion = ({ kind }) =>
+    kind === 'form' ? { action: 'accept', content: { ok: true } } : { action: 'decline' };
+  void answer;
+  // @ts-expect-error there is no "acept"
+  const mistyped: AnswerQuestion = () => ({ action: 'acept', content: { ok: true } });
+  void mistyped;
+  expectTypeOf<CreateMessageResult>().toExtend<Pick<SamplingAnswer, 'role' | 'model'>>();
+  expectTypeOf<Extract<Question, { kind: 'sampling' }>['params']['maxTokens']>().toEqualTypeOf<number>();
+  expectTypeOf<{ action: 'accept'; content: { ok: true } }>().toExtend<Answer>();
 });

@@ -38,7 +38,10 @@ const order = durableTool(
       schema: z.object({ wrap: z.boolean() }),
     });
     const wrap = answer.action === 'accept' && answer.content.wrap;
-    const parcel = await task.event<{ weight: number }>('packed', { timeout: '3d' });
+    const parcel = await task.event('packed', {
+      schema: z.object({ weight: z.number() }),
+      timeout: '3d',
+    });
     await task.step('ship', () => `${wrap ? 'gift' : 'parcel'} of ${parcel.weight} g`);
     return { shipped: true };
   },

@@ -7,7 +7,7 @@
  * With examples/server/server.ts: http://127.0.0.1:7420/mcp write_report '{"topic": "tides", "pages": 6}'
  */
 import { Client } from '@modelcontextprotocol/client';
-import { connectTasks, type Question, type TaskClient } from 'holdfast/client';
+import { type Answer, connectTasks, type Question, type TaskClient } from 'holdfast/client';
 
 const [url = 'http://127.0.0.1:7420/mcp', tool = 'index_folder', input = '{}'] = process.argv.slice(2);
 
@@ -41,7 +41,7 @@ async function goOn(tasks: TaskClient): Promise<void> {
   }
 }
 
-async function askPerson(question: Question) {
+async function askPerson(question: Question): Promise<Answer> {
   if (question.kind !== 'form') return { action: 'decline' };
   console.log(`asked: ${question.message}`);
   return { action: 'accept', content: { name: 'Kelp', confirm: true, write: true, publish: true } };

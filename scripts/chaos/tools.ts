@@ -90,7 +90,7 @@ export function chaosTools({ folder, run }: { readonly folder: string; readonly 
           await task.sleep(rest);
           await log.step('make-sail');
         })(),
-        (async () => log.step('cleared', { heard: await task.event<string>('cleared') }))(),
+        (async () => log.step('cleared', { heard: await task.event('cleared', { schema: z.string() }) }))(),
       ]);
 
       const { risesAt } = await log.step('sound', { risesAt: () => Date.now() + rest });

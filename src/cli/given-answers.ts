@@ -37,7 +37,7 @@ function isByKeyOnly(given: JsonObject, question: Question): boolean {
 
 function asAnswer(given: Json, { kind }: Question): Answer {
   if (given === null) return { action: 'decline' };
-  return kind === 'url' ? { action: 'accept' } : { action: 'accept', content: given };
+  return kind === 'url' ? { action: 'accept' } : { action: 'accept', content: given as JsonObject };
 }
 
 /** The form that an answer has, to be filled in: `'{"name": …}'`. */

@@ -1,6 +1,6 @@
 /** `holdfast tasks`: calls that were made on this machine, and what became of them. */
 
-import { asQuestion, type Question } from '../client/asking.ts';
+import { type Answer, asQuestion, type Question } from '../client/asking.ts';
 import type { TaskHandle } from '../client/handle.ts';
 import type { HandleRecord, Handles } from '../client/handles.ts';
 import type { TaskClient } from '../client/task-client.ts';
@@ -152,7 +152,7 @@ const never = new Promise<never>(() => {});
 async function visiting<T>(
   { record, handles }: OnCall,
   target: Target,
-  onQuestion: (question: Question) => Promise<never> | { readonly action: string },
+  onQuestion: (question: Question) => Promise<never> | Answer,
   visit: (handle: TaskHandle, tasks: TaskClient) => Promise<T>,
 ): Promise<T> {
   const tasks = await connectTo(target, { handles, answer: onQuestion, unreachableFor: patience });
@@ -190,7 +190,7 @@ async function answer(on: OnCall): Promise<number> {
     const given = problem === undefined ? answers(question) : undefined;
     if (given) {
       answered.push(question);
-      return given as { action: string };
+      return given as Answer;
     }
     refused.reject(
       new CommandFailed(

@@ -1,6 +1,8 @@
 /** The one callback for everything that a server may ask, whatever way the question came in. */
 import { digestOf } from '../model/id.ts';
+import type { Answer } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
+import type { SamplingRequest } from '../model/sampling.ts';
 import type { Question as AskedByTask } from '../requestor/asked.ts';
 
 export type Question = {
@@ -12,14 +14,13 @@ export type Question = {
 } & (
   | { readonly kind: 'form'; readonly message: string; readonly schema: JsonObject }
   | { readonly kind: 'url'; readonly message: string; readonly url: string; readonly elicitationId: string }
-  | { readonly kind: 'sampling'; readonly params: JsonObject }
+  | { readonly kind: 'sampling'; readonly params: SamplingRequest }
   | { readonly kind: 'roots' }
 );
 
 export type QuestionKind = Question['kind'];
 
-/** The answer as the protocol has it: `{ action, content? }`, the result of a model, or `{ roots }`. */
-export type Answer = JsonObject;
+export type { Answer } from '../model/input.ts';
 
 export type AnswerQuestion = (question: Question, signal: AbortSignal) => Promise<Answer> | Answer;
 
@@ -30,7 +31,8 @@ export type Asked = Omit<AskedByTask, 'taskId'> & { readonly taskId?: string };
 export function asQuestion({ taskId, key, method, params, problem }: Asked): Question | undefined {
   const about = { taskId, key, ...(problem !== undefined && { problem }) };
   if (method === 'roots/list') return { ...about, kind: 'roots' };
-  if (method === 'sampling/createMessage') return { ...about, kind: 'sampling', params };
+  if (method === 'sampling/createMessage')
+    return { ...about, kind: 'sampling', params: params as SamplingRequest };
   if (method !== 'elicitation/create') return undefined;
   const message = typeof params.message === 'string' ? params.message : '';
   if (params.mode === 'url')

@@ -3,7 +3,7 @@ import type { JsonObject } from '../model/json.ts';
 import { type Ending, resultOf } from '../requestor/ending.ts';
 import type { Pursued, Pursuit, TaskUpdate } from '../requestor/pursuit.ts';
 
-export interface TaskHandle {
+export interface TaskHandle<Result = JsonObject> {
   /** What a host writes down to come back: `tasks.resume(id)`. */
   readonly id: string;
   /** The server's name for it; undefined if it was answered at once. */
@@ -11,7 +11,7 @@ export interface TaskHandle {
   /** Is the outcome here already? */
   readonly isDone: boolean;
   /** The result of the call. Rejects with TaskFailed, TaskCancelled, TaskExpired, TaskLost or what else went wrong. */
-  result(): Promise<JsonObject>;
+  result(): Promise<Result>;
   /** What happens from here on, to the end. */
   updates(): AsyncIterableIterator<TaskUpdate>;
   /** Asks the server to end it. What came of that is the result. */

@@ -12,13 +12,7 @@ import { originalTasks, remoteDialect } from '../requestor/remote-dialect.ts';
 import { type RemoteTask, readTask } from '../requestor/remote-task.ts';
 import { Pace } from '../requestor/waiting.ts';
 import { type AnswerQuestion, capabilitiesFor } from './asking.ts';
-import {
-  Calls,
-  type CallToolResult,
-  checkResult,
-  type GetPromptResult,
-  type ReadResourceResult,
-} from './calls.ts';
+import { Calls, checkResult, type GetPromptResult, type ReadResourceResult } from './calls.ts';
 import { type Agreement, Connection, type Opens } from './connection.ts';
 import { Handle, type LiveCall, overWith, type TaskHandle } from './handle.ts';
 import { type HandleRecord, type Handles, newRecord } from './handles.ts';
@@ -27,10 +21,12 @@ import { Listening } from './listening.ts';
 import { listedTasks } from './listing.ts';
 import type { CallOptions, ConnectTasksOptions, Hosting } from './options.ts';
 import { PushedQuestions } from './pushed-questions.ts';
+import type { ArgumentsMember, CallArguments, HandleResult, ResultOfCall, ToolName } from './typed-tools.ts';
 
 export type { CallEvent, CallOptions, ConnectTasksOptions, Hosted, Hosting } from './options.ts';
 
-export class TaskClient implements AsyncDisposable {
+/** Typed by the tools of its server, if they are given: `connectTasks<typeof tools>(…)`. */
+export class TaskClient<Tools = unknown> implements AsyncDisposable {
   readonly #options: ConnectTasksOptions;
   readonly #connection: Connection;
   readonly #handles: Handles;
@@ -101,8 +97,12 @@ export class TaskClient implements AsyncDisposable {
   }
 
   /** Calls a tool. The handle is there as soon as the server has answered, whatever it answered. */
-  call(tool: string, input: JsonObject = {}, options: CallOptions = {}): Promise<TaskHandle> {
-    return this.start('tools/call', { name: tool, arguments: input }, options);
+  async call<Name extends ToolName<Tools>>(
+    tool: Name,
+    ...[input = {}, options]: CallArguments<Tools, Name>
+  ): Promise<TaskHandle<HandleResult<Tools, Name>>> {
+    const handle = await this.start('tools/call', { name: tool, arguments: input as JsonObject }, options);
+    return handle as TaskHandle<HandleResult<Tools, Name>>;
   }
 
   /** Any other request that may become a task. */
@@ -120,11 +120,12 @@ export class TaskClient implements AsyncDisposable {
   }
 
   /** As the SDK's own: the result, however long it takes. */
-  async callTool(
-    { name, arguments: input = {} }: { name: string; arguments?: JsonObject },
+  async callTool<Name extends ToolName<Tools>>(
+    { name, arguments: input = {} }: { readonly name: Name } & ArgumentsMember<Tools, Name>,
     options?: CallOptions,
-  ): Promise<CallToolResult> {
-    return (await (await this.call(name, input, options)).result()) as CallToolResult;
+  ): Promise<ResultOfCall<Tools, Name>> {
+    const handle = await this.start('tools/call', { name, arguments: input as JsonObject }, options);
+    return (await handle.result()) as ResultOfCall<Tools, Name>;
   }
 
   async readResource({ uri }: { uri: string }, options?: CallOptions): Promise<ReadResourceResult> {

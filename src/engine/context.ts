@@ -3,9 +3,11 @@ import type { Duration } from '../model/duration.ts';
 import { InvalidOptions } from '../model/errors.ts';
 import type { Report } from '../model/event.ts';
 import { newId } from '../model/id.ts';
-import type { InputRequest } from '../model/input.ts';
-import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
+import type { FormAnswer, InputRequest, RootsAnswer, UrlAnswer } from '../model/input.ts';
+import { isJsonObject, type Json, type Jsonify } from '../model/json.ts';
 import type { SecretFields } from '../model/redaction.ts';
+import type { SamplingAnswer, SamplingRequest } from '../model/sampling.ts';
+import type { InputArguments } from '../model/schema.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
 import { cut } from '../model/thrown.ts';
 import { checkBound } from './bounds.ts';
@@ -17,7 +19,7 @@ import type { Pass } from './pass.ts';
 import { outsideHandlers } from './pass-context.ts';
 import { CannotBeAsked } from './recorded-error.ts';
 import { type Retry, retryPolicy } from './retry.ts';
-import { type InputOf, type OutputOf, parse, type Schema, toJsonSchema } from './schema.ts';
+import { type OutputOf, parse, type Schema, toJsonSchema } from './schema.ts';
 import type { Extents } from './tasks-options.ts';
 import type { DurableTool, RequestMethod, ResultOf } from './tool.ts';
 import type { ToolResult } from './tool-result.ts';
@@ -30,6 +32,11 @@ export interface StepOptions {
 
 export interface Patience {
   readonly timeout?: Duration;
+}
+
+export interface EventOptions<S extends Schema | undefined> extends Patience {
+  /** What the value must be. Whoever completes an event may be anybody, such as the sender of a webhook. */
+  readonly schema?: S;
 }
 
 export interface AskPatience extends Patience {
@@ -48,9 +55,46 @@ export interface QuestionPatience extends AskPatience {
   readonly person?: boolean;
 }
 
-export type FormAnswer<Content> =
-  | { readonly action: 'accept'; readonly content: Content }
-  | { readonly action: 'decline' | 'cancel' };
+export interface FormQuestion {
+  readonly message: string;
+  /** The form: an object of strings, numbers, booleans and choices. */
+  readonly schema: Schema;
+}
+
+export interface UrlQuestion {
+  readonly message: string;
+  readonly url: string;
+}
+
+export interface SamplingQuestion {
+  readonly sampling: SamplingRequest;
+}
+
+export interface RootsQuestion {
+  readonly roots: true;
+}
+
+/** What a handler may ask: a person, by a form or a URL, the client's model, or the client itself. */
+export type Question = FormQuestion | UrlQuestion | SamplingQuestion | RootsQuestion;
+
+/** The answer that fits a question. */
+export type AnswerTo<Q> = Q extends { readonly schema: infer S }
+  ? FormAnswer<OutputOf<S>>
+  : Q extends UrlQuestion
+    ? UrlAnswer
+    : Q extends SamplingQuestion
+      ? SamplingAnswer
+      : RootsAnswer;
+
+type PatienceFor<Q> = [Q] extends [RootsQuestion]
+  ? Patience
+  : [Q] extends [SamplingQuestion]
+    ? AskPatience
+    : QuestionPatience;
+
+/** Refuses the members that no question has, which are mistyped. */
+type OnlyKnown<Q> = { readonly [K in Exclude<keyof Q, QuestionMember>]: never };
+type QuestionMember = 'message' | 'schema' | 'url' | 'sampling' | 'roots';
 
 export interface Subtask<Result = ToolResult> {
   readonly id: TaskId;
@@ -67,22 +111,19 @@ export interface TaskContext {
   /** Fires when the task has been cancelled or has passed its deadline. */
   readonly signal: AbortSignal;
 
-  /** Runs an effect at most once for each entry in the journal. Its value is what JSON gives back. */
-  step<T>(name: string, run: (context: StepContext) => T | Promise<T>, options?: StepOptions): Promise<T>;
+  /** Runs an effect at most once for each entry in the journal. Its value is what JSON gives back: a `Date` is a string. */
+  step<T>(
+    name: string,
+    run: (context: StepContext) => T | Promise<T>,
+    options?: StepOptions,
+  ): Promise<Jsonify<T>>;
 
   /** Puts a question to the requestor, and waits without holding a worker. */
-  ask<S extends Schema>(
+  ask<Q extends Question>(
     key: string,
-    question: { readonly message: string; readonly schema: S },
-    patience?: QuestionPatience,
-  ): Promise<FormAnswer<OutputOf<S>>>;
-  ask(
-    key: string,
-    question: { readonly message: string; readonly url: string },
-    patience?: QuestionPatience,
-  ): Promise<{ readonly action: 'accept' | 'decline' | 'cancel' }>;
-  ask(key: string, question: { readonly sampling: JsonObject }, patience?: AskPatience): Promise<ModelAnswer>;
-  ask(key: string, question: { readonly roots: true }, patience?: Patience): Promise<RootsAnswer>;
+    question: Q & OnlyKnown<Q>,
+    patience?: PatienceFor<Q>,
+  ): Promise<AnswerTo<Q>>;
 
   /**
    * Starts a subtask, of the kind that the task itself is: tools start tools, resources resources, prompts prompts.
@@ -90,7 +131,7 @@ export interface TaskContext {
    */
   start<Input extends Schema | undefined, Output extends Schema | undefined, Method extends RequestMethod>(
     tool: DurableTool<Input, Output, Method>,
-    ...input: Input extends Schema ? [InputOf<Input>] : []
+    ...input: InputArguments<Input>
   ): Promise<Subtask<ResultOf<Method, Output>>>;
 
   sleep(duration: Duration): Promise<void>;
@@ -103,24 +144,16 @@ export interface TaskContext {
     name: string,
     check: (context: StepContext) => T | Promise<T>,
     options: { readonly every: Duration; readonly timeout?: Duration },
-  ): Promise<Exclude<T, undefined | null | false>>;
-  /** Waits for `tasks.complete(id, name, value)`. */
-  event<T = Json>(name: string, patience?: Patience): Promise<T>;
+  ): Promise<Jsonify<Exclude<T, undefined | null | false>>>;
+  /** Waits for `tasks.complete(id, name, value)`. With a schema, a value that does not fit it throws `InvalidInput`. */
+  event<S extends Schema | undefined = undefined>(
+    name: string,
+    options?: EventOptions<S>,
+  ): Promise<S extends Schema ? OutputOf<S> : Json>;
 
   progress(done: number, total?: number, message?: string): void;
   say(statusMessage: string): void;
   pollEvery(duration: Duration): void;
-}
-
-export interface ModelAnswer {
-  readonly role: 'assistant' | 'user';
-  readonly model: string;
-  readonly content: Json;
-  readonly stopReason?: string;
-}
-
-export interface RootsAnswer {
-  readonly roots: readonly { readonly uri: string; readonly name?: string }[];
 }
 
 /** A client that reads the results of a tree reads them all in the same way. */
@@ -257,10 +290,14 @@ export function taskContext(parts: ContextParts): TaskContext {
       return pass.call(until.name(name), purpose);
     },
 
-    event(name: string, options?: Patience) {
+    async event(name: string, options?: EventOptions<Schema | undefined>) {
       const { event } = given;
-      const limit = event.read(() => patience(event, event.options(options).timeout));
-      return pass.call(event.name(name), { kind: 'event', ...limit });
+      const { schema, limit } = event.read(() => {
+        const { schema, timeout } = event.options(options);
+        return { schema: event.schema(schema), limit: patience(event, timeout) };
+      });
+      const value = await pass.call(event.name(name), { kind: 'event', ...limit });
+      return schema ? parse(schema, value, `The event "${name}"`, tool.secrets) : value;
     },
 
     progress(done: number, total?: number, message?: string) {
@@ -278,12 +315,6 @@ export function taskContext(parts: ContextParts): TaskContext {
   };
   return context as unknown as TaskContext;
 }
-
-export type Question =
-  | { readonly message: string; readonly schema: Schema }
-  | { readonly message: string; readonly url: string }
-  | { readonly sampling: JsonObject }
-  | { readonly roots: true };
 
 /** The question as it is stored and shown. */
 export function inputRequest(

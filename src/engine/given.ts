@@ -3,6 +3,7 @@ import { type Duration, toMs } from '../model/duration.ts';
 import { HoldfastError, InvalidOptions } from '../model/errors.ts';
 import { isInstance, messageOf, shown } from '../model/thrown.ts';
 import { type Retry, type RetryPolicy, retryPolicy } from './retry.ts';
+import type { Schema } from './schema.ts';
 import type { DurableTool } from './tool.ts';
 
 /** Names are in every journal and in every list of steps. */
@@ -90,6 +91,11 @@ export class Given {
     // Stores keep whole milliseconds.
     if (Math.abs(ms) <= lastMoment) return Math.ceil(ms);
     throw this.needs('a valid date, or milliseconds since 1970', value);
+  }
+
+  schema(value: Schema | undefined): Schema | undefined {
+    if (value === undefined || typeof value?.['~standard']?.validate === 'function') return value;
+    throw this.needs('a schema such as z.object({ … }) of zod', value);
   }
 
   durable(value: DurableTool): DurableTool {

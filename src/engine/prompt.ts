@@ -8,6 +8,7 @@ import {
   checkedHandler,
   checkedName,
   checkedSchema,
+  checkOptions,
   type DurableOptions,
   type DurableTool,
   durable,
@@ -47,6 +48,7 @@ export function durablePrompt<Args extends Schema | undefined = undefined>(
   options: PromptOptions<Args>,
   handler: PromptHandler<Args>,
 ): DurablePrompt<Args> {
+  checkOptions(options);
   return {
     ...durable(options),
     method: 'prompts/get',

@@ -4,7 +4,14 @@ import { isJsonObject, type Json } from '../model/json.ts';
 import { carried } from './carried.ts';
 import type { TaskContext } from './context.ts';
 import type { Schema } from './schema.ts';
-import { checkedHandler, checkedName, type DurableOptions, type DurableTool, durable } from './tool.ts';
+import {
+  checkedHandler,
+  checkedName,
+  checkOptions,
+  type DurableOptions,
+  type DurableTool,
+  durable,
+} from './tool.ts';
 import { protocolFailure, success } from './tool-result.ts';
 import { uriTemplate } from './uri-template.ts';
 
@@ -63,6 +70,7 @@ export function durableResource(
   options: ResourceOptions,
   handler: ResourceHandler,
 ): DurableResource {
+  checkOptions(options);
   const { uri, mimeType } = options;
   const { names, match } = uriTemplate(uri);
   return {

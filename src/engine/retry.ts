@@ -18,7 +18,10 @@ export interface RetryPolicy {
   readonly maxDelayMs: number;
 }
 
-export function retryPolicy({ attempts = 1, delay = '1s', maxDelay = '5m' }: Retry = {}): RetryPolicy {
+export function retryPolicy(retry: Retry = {}): RetryPolicy {
+  if (typeof retry !== 'object' || retry === null)
+    throw new TypeError(`retry must be an object such as { attempts: 3 }, not ${shown(retry)}.`);
+  const { attempts = 1, delay = '1s', maxDelay = '5m' } = retry;
   if (!Number.isInteger(attempts) || attempts < 1)
     throw new RangeError(`retry.attempts must be a whole number of at least 1, not ${shown(attempts)}.`);
   return {

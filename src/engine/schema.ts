@@ -1,36 +1,10 @@
-/**
- * Schemas from any library that follows Standard Schema with JSON Schema (zod 4 and others): they check values, give
- * types, and can be shown to a peer as JSON Schema. Only the part of that interface that is used here is named.
- */
+/** Schemas of authors check values and can be shown to a peer as JSON Schema. */
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { mayQuoteSecrets, type SecretFields } from '../model/redaction.ts';
+import type { Schema } from '../model/schema.ts';
 import { InvalidInput } from './recorded-error.ts';
 
-export interface Schema<Input = unknown, Output = Input> {
-  readonly '~standard': {
-    readonly version: 1;
-    readonly vendor: string;
-    readonly validate: (value: unknown) => Checked<Output> | Promise<Checked<Output>>;
-    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
-    readonly jsonSchema?: {
-      readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown>;
-    };
-  };
-}
-
-type Checked<Output> =
-  | { readonly value: Output; readonly issues?: undefined }
-  | {
-      readonly issues: readonly {
-        readonly message: string;
-        readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
-      }[];
-    };
-
-/** What a caller writes for a schema. */
-export type InputOf<S> = S extends Schema<infer Input, unknown> ? Input : never;
-/** What a handler gets of it. */
-export type OutputOf<S> = S extends Schema<unknown, infer Output> ? Output : never;
+export type { InputOf, OutputOf, Schema } from '../model/schema.ts';
 
 /** The value as the schema gives it back. */
 export async function parse<Output>(

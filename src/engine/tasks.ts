@@ -10,6 +10,7 @@ import type { Outcome } from '../model/outcome.ts';
 import type { SecretFields } from '../model/redaction.ts';
 import type { Retention } from '../model/retention.ts';
 import { runtime } from '../model/runtime.ts';
+import type { InputArguments } from '../model/schema.ts';
 import type { NewTask, Origin, Owner, Task, TaskId } from '../model/task.ts';
 import { within } from '../model/timeout.ts';
 import type { Actor } from './audit.ts';
@@ -24,7 +25,6 @@ import { type DurablePrompt, isPrompt } from './prompt.ts';
 import type { Claimed, Database } from './queue.ts';
 import { Requests, requestLeaseMs } from './requests.ts';
 import { type DurableResource, isResource } from './resource.ts';
-import type { InputOf, Schema } from './schema.ts';
 import type { Reservation } from './slots.ts';
 import type { CommitNotice, ListQuery, Page, Reach } from './store.ts';
 import type { StoreError } from './store-errors.ts';
@@ -63,6 +63,12 @@ const direct = ({ method }: DurableTool): Origin => ({ dialect: 'direct', method
 
 /** A store that does not answer is not waited for any longer than that when it is closed. */
 const closeMs = 5_000;
+
+/** By its name, a tool takes any input, and checks it. */
+type CreateArguments<Tool> =
+  Tool extends DurableTool<infer Input>
+    ? InputArguments<Input, [options?: CreateOptions]>
+    : [input?: unknown, options?: CreateOptions];
 
 export function createTasks(options: TasksOptions): Tasks {
   return new Tasks(options);
@@ -129,12 +135,11 @@ export class Tasks implements AsyncDisposable {
   }
 
   /** Makes a task; when the promise resolves, it will survive whatever happens. */
-  async create<Input extends Schema | undefined>(
-    named: DurableTool<Input> | string,
-    input?: Input extends Schema ? InputOf<Input> : unknown,
-    options: CreateOptions = {},
+  async create<Tool extends DurableTool | string>(
+    named: Tool,
+    ...[input, options = {}]: CreateArguments<Tool>
   ): Promise<Task> {
-    const tool = typeof named === 'string' ? this.tool(named) : (named as DurableTool);
+    const tool: DurableTool = typeof named === 'string' ? this.tool(named) : (named as DurableTool);
     const { owner = local, idempotencyKey: key, unpublished = false, by = operator } = options;
     checkOwner(owner);
     if (key !== undefined) checkIdempotencyKey(key);

@@ -14,6 +14,13 @@ export interface ToolResult<Structured = unknown> {
   readonly _meta?: Record<string, unknown>;
 }
 
+/** The result of a tool with an output schema: an error result need not have what the schema describes. */
+export type StructuredResult<Structured> = ToolResult &
+  (
+    | { readonly isError?: false; readonly structuredContent: Structured }
+    | { readonly isError: true; readonly structuredContent?: undefined }
+  );
+
 /** What is known of the tool, and of how large its results may be. */
 interface Expected {
   readonly name: string;

@@ -1,6 +1,6 @@
 import { type Duration, toMs } from '../model/duration.ts';
 import { InvalidOptions } from '../model/errors.ts';
-import type { Json } from '../model/json.ts';
+import type { Json, Jsonify } from '../model/json.ts';
 import { longestVersion } from '../model/lengths.ts';
 import type { Failed, Outcome } from '../model/outcome.ts';
 import { type SecretFields, secretFields } from '../model/redaction.ts';
@@ -9,7 +9,7 @@ import type { PromptResult } from './prompt.ts';
 import type { ResourceResult } from './resource.ts';
 import { type Retry, type RetryPolicy, retryPolicy } from './retry.ts';
 import type { InputOf, OutputOf, Schema } from './schema.ts';
-import { failureOf, outcomeOf, type ToolResult } from './tool-result.ts';
+import { failureOf, outcomeOf, type StructuredResult, type ToolResult } from './tool-result.ts';
 
 /** The requests that can become tasks. */
 export type RequestMethod = 'tools/call' | 'resources/read' | 'prompts/get';
@@ -96,7 +96,9 @@ export type ResultOf<Method extends RequestMethod, Output> = [Method] extends ['
   ? ResourceResult
   : [Method] extends ['prompts/get']
     ? PromptResult
-    : ToolResult<OutputOf<Output>>;
+    : Output extends Schema
+      ? StructuredResult<Jsonify<InputOf<Output>>>
+      : ToolResult;
 
 /** What a handler was asked, for those that shape what it returned. */
 export interface Asked {
@@ -110,10 +112,11 @@ export interface DurableTool<
   Input extends Schema | undefined = Schema | undefined,
   Output extends Schema | undefined = Schema | undefined,
   Method extends RequestMethod = RequestMethod,
+  Name extends string = string,
 > {
   readonly method: Method;
   /** What tasks and workers find each other by: unique among all that is durable. */
-  readonly name: string;
+  readonly name: Name;
   readonly version: string;
   readonly title: string | undefined;
   readonly description: string | undefined;
@@ -144,11 +147,13 @@ export interface DurableTool<
 export function durableTool<
   Input extends Schema | undefined = undefined,
   Output extends Schema | undefined = undefined,
+  Name extends string = string,
 >(
-  name: string,
+  name: Name,
   options: ToolOptions<Input, Output>,
   handler: Handler<Input, Output>,
-): DurableTool<Input, Output, 'tools/call'> {
+): DurableTool<Input, Output, 'tools/call', Name> {
+  checkOptions(options);
   const outputSchema = options.outputSchema as Output;
   const shared = durable(options);
   const { secrets } = shared;
@@ -169,7 +174,7 @@ export function durableTool<
   };
 }
 
-export function checkedName(kind: string, name: string): string {
+export function checkedName<Name extends string>(kind: string, name: Name): Name {
   if (/^[A-Za-z0-9_.-]{1,128}$/.test(name)) return name;
   throw new InvalidOptions(
     'INVALID_TOOL',
@@ -200,6 +205,42 @@ export function checkedHandler<H>(name: string, handler: H): H {
     'INVALID_TOOL',
     `There is no handler for ${name}: give a function behind its options.`,
   );
+}
+
+type OptionName = keyof ToolOptions<undefined, undefined> | 'argsSchema' | 'uri' | 'mimeType';
+
+const optionNames: Readonly<Record<OptionName, true>> = {
+  annotations: true,
+  argsSchema: true,
+  before: true,
+  concurrency: true,
+  deadline: true,
+  deathsAllowed: true,
+  description: true,
+  idempotent: true,
+  immediately: true,
+  inputSchema: true,
+  joinable: true,
+  longestJournal: true,
+  mimeType: true,
+  outputSchema: true,
+  retention: true,
+  retry: true,
+  secrets: true,
+  task: true,
+  title: true,
+  uri: true,
+  version: true,
+};
+
+/** In JavaScript a mistyped option would change nothing, and nobody would notice. */
+export function checkOptions(options: object): void {
+  const unknown = Object.keys(options).filter((name) => !Object.hasOwn(optionNames, name));
+  if (unknown.length > 0)
+    throw new InvalidOptions(
+      'INVALID_TOOL',
+      `There is no option ${unknown.map((name) => `"${name}"`).join(', ')} here. There are: ${Object.keys(optionNames).join(', ')}.`,
+    );
 }
 
 /** The options that tools, resources and prompts share, as the engine wants them. */

@@ -124,7 +124,7 @@ export class Drive {
     const answer = await unlessAborted(promise, signal).finally(() => this.asking--);
     this.#given.set(name, times);
     if (!answer) throw new Error('Nobody answered.');
-    return answer;
+    return answer as Answer;
   }
 
   /** The task has ended here; the upstream is told. */

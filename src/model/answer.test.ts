@@ -87,7 +87,7 @@ test('a visit to a page is only accepted, declined or cancelled', () => {
 });
 
 test("a model's message has a role, a model and content", () => {
-  const request = { kind: 'sampling', params: {} } as const;
+  const request = { kind: 'sampling', params: { messages: [], maxTokens: 1 } } as const;
   const text = { type: 'text', text: 'Hello' };
   expect(answerProblem(request, { role: 'assistant', model: 'm', content: text })).toBe(undefined);
   expect(answerProblem(request, { role: 'assistant', model: 'm', content: [text, text] })).toBe(undefined);

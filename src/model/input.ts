@@ -1,10 +1,11 @@
 /** Questions that a task puts to its requestor, and their answers: the neutral form of MCP's input requests. */
 import type { JsonObject } from './json.ts';
+import type { SamplingAnswer, SamplingRequest } from './sampling.ts';
 
 export type InputRequest = (
   | { readonly kind: 'form'; readonly message: string; readonly schema: JsonObject }
   | { readonly kind: 'url'; readonly message: string; readonly url: string; readonly elicitationId: string }
-  | { readonly kind: 'sampling'; readonly params: JsonObject }
+  | { readonly kind: 'sampling'; readonly params: SamplingRequest }
   | { readonly kind: 'roots' }
 ) & {
   /** The client is asked to make a task of it, if it can, so that no connection has to stay open for the answer. */
@@ -14,6 +15,19 @@ export type InputRequest = (
 };
 
 export type InputKind = InputRequest['kind'];
+
+export type FormAnswer<Content = JsonObject> =
+  | { readonly action: 'accept'; readonly content: Content }
+  | { readonly action: 'decline' | 'cancel' };
+
+export type UrlAnswer = { readonly action: 'accept' | 'decline' | 'cancel' };
+
+export type RootsAnswer = {
+  readonly roots: readonly { readonly uri: string; readonly name?: string; readonly _meta?: JsonObject }[];
+};
+
+/** The answer to a question of any kind. */
+export type Answer = FormAnswer | UrlAnswer | SamplingAnswer | RootsAnswer;
 
 /** As it came over the wire; `answerProblem` tells whether it fits the question. */
 export type InputResponse = JsonObject;

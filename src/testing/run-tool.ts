@@ -61,7 +61,7 @@ export async function runTool<Input extends Schema | undefined, Method extends R
     interruptAfterEveryEntry: options.crashAfterEveryEntry ?? false,
   });
   try {
-    const { id } = await tasks.create<Input>(tool, input as never);
+    const { id } = await tasks.create(tool as DurableTool, input);
     for (const [name, value] of Object.entries(events)) await tasks.complete(id, name, value);
     const trouble = Promise.withResolvers<never>();
     const outcome = tasks.outcome(id);

@@ -111,11 +111,33 @@ test('until gives up after its time', async () => {
 
 test('an event is completed from outside, before or while the handler waits for it', async () => {
   const tool = durableTool('hook', {}, async (_, task) => {
-    const paid = await task.event<{ amount: number }>('paid');
+    const paid = await task.event('paid', { schema: z.object({ amount: z.number() }) });
     return `paid ${paid.amount}`;
   });
   const { result } = await runTool(tool, undefined, { events: { paid: { amount: 5 } } });
   expect(result.content[0]!.text).toBe('paid 5');
+});
+
+test('an event that does not fit its schema throws in the handler, live and on replay', async () => {
+  const schema = z.object({ amount: z.number() });
+  const tool = durableTool('hook', {}, async (_, task) => {
+    const problem = await task.event('paid', { schema }).catch((error: Error) => error);
+    await task.step('go on', () => 1);
+    return `${(problem as Error).name}: ${(problem as Error).message}`;
+  });
+  const events = { paid: { amount: 'five' } };
+  const { result } = await runTool(tool, undefined, { events, crashAfterEveryEntry: true });
+  expect(result.content[0]!.text).toMatch(
+    /^InvalidInput: The event "paid" does not fit its schema: amount: /,
+  );
+});
+
+test('what is no schema of an event is refused', async () => {
+  const tool = durableTool('hook', {}, async (_, task) => {
+    await task.event('paid', { schema: { amount: 'number' } as never });
+  });
+  const { result } = await runTool(tool, undefined, { events: { paid: { amount: 5 } } });
+  expect(result.content[0]!.text).toMatch(/^task\.event\(\) needs a schema such as z\.object/);
 });
 
 test('an event that does not come in time throws', async () => {

@@ -298,11 +298,11 @@ test('an idempotency key makes one task of many calls', async () => {
   const tool = durableTool('once', {}, async () => 'ran');
   const { tasks } = await setUp(tool);
   const made = await Promise.all(
-    [1, 2, 3].map(() => tasks.create(tool, { a: 1, b: 2 }, { idempotencyKey: 'k' })),
+    [1, 2, 3].map(() => tasks.create('once', { a: 1, b: 2 }, { idempotencyKey: 'k' })),
   );
-  const reordered = await tasks.create(tool, { b: 2, a: 1 }, { idempotencyKey: 'k' });
+  const reordered = await tasks.create('once', { b: 2, a: 1 }, { idempotencyKey: 'k' });
   expect(new Set([...made, reordered].map(({ id }) => id)).size).toBe(1);
-  await expect(tasks.create(tool, { a: 2 }, { idempotencyKey: 'k' })).rejects.toThrow(
+  await expect(tasks.create('once', { a: 2 }, { idempotencyKey: 'k' })).rejects.toThrow(
     withCode('IDEMPOTENCY_KEY_REUSED'),
   );
   await tasks.close();
@@ -353,4 +353,14 @@ test('a journal that no handler can have written holds its task, and harms no wo
   await until(tasks, async () => (await tasks.get(id))!.stuck !== undefined);
   expect((await tasks.get(id))!.stuck!.message).toContain('settles call 3, which was not made before');
   await tasks.close();
+});
+
+test('a mistyped option, or a retry policy that is a number, is refused when the tool is defined', () => {
+  const handler = async () => 'ran';
+  expect(() => durableTool('tool', { retries: 3 } as never, handler)).toThrow(
+    /^There is no option "retries" here\. There are: .*retry/,
+  );
+  expect(() => durableTool('tool', { retry: 3 } as never, handler)).toThrow(
+    'retry must be an object such as { attempts: 3 }, not 3.',
+  );
 });

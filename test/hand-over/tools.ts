@@ -110,7 +110,7 @@ const familyOfAskers = durableTool('family_of_askers', {}, async (_, task) => {
 
 const rhyme = {
   sampling: { messages: [{ role: 'user', content: { type: 'text', text: 'A rhyme?' } }], maxTokens: 10 },
-};
+} as const;
 
 const sampling = durableTool('sampling', {}, async (_, task) => {
   const { content } = await task.ask('rhyme', rhyme);

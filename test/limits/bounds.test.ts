@@ -27,7 +27,7 @@ async function outcome(tool: DurableTool, input?: object) {
   });
   onTestFinished(() => tasks.close());
   await tasks.work();
-  const { id } = await tasks.create(tool as never, input as never);
+  const { id } = await tasks.create(tool, input);
   return tasks.outcome(id);
 }
 

@@ -11,7 +11,7 @@ const greet = durableTool('greet', { task: 'always' }, async (_, task) => {
 });
 
 const ponder = durableTool('ponder', { task: 'always' }, async (_, task) => {
-  const messages = [{ role: 'user', content: { type: 'text', text: 'Why?' } }];
+  const messages = [{ role: 'user', content: { type: 'text', text: 'Why?' } }] as const;
   const asked = task.ask('why', { sampling: { messages, maxTokens: 10 } }, { asTask: true });
   const answer = await asked.catch((error: Error) => `No answer: ${error.name}`);
   return typeof answer === 'string' ? answer : JSON.stringify(answer.content);

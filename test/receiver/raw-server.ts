@@ -164,7 +164,7 @@ export const form = {
   requestedSchema: { type: 'object', properties: { name: { type: 'string' } } },
 };
 
-export const accepted = { action: 'accept', content: { name: 'Kelp' } };
+export const accepted = { action: 'accept', content: { name: 'Kelp' } } as const;
 
 export type Met = Awaited<ReturnType<typeof meet>>;
 

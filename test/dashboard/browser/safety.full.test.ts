@@ -195,7 +195,7 @@ function hostileStory(attack: string, id: string): TaskStory {
         key: 'roots',
         state: 'open',
         askedAt: 1,
-        request: { kind: 'sampling', params: { systemPrompt: attack } },
+        request: { kind: 'sampling', params: { messages: [], maxTokens: 1, systemPrompt: attack } },
       },
     ],
     audit: [

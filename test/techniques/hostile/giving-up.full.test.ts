@@ -204,7 +204,7 @@ describe('a person takes longer than the ttl to answer:', () => {
     unreachableFor: 200,
     answer: async () => {
       await expect.poll(polls).toBeGreaterThan(looks);
-      return { action: 'accept', content: {} };
+      return { action: 'accept' as const, content: {} };
     },
   });
   let server: HostileServer | undefined;

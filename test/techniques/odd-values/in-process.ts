@@ -52,7 +52,7 @@ if (import.meta.main) {
   // Huge values block the event loop of a busy machine for long. That is not what is examined here.
   await tasks.work({ concurrency: 16, watchdog: 'off' });
   await inLanes(cases, 12, async (input) => {
-    const beside = await tasks.create(neighbour as never);
+    const beside = await tasks.create(neighbour);
     const { id } = await tasks.create(odd, input);
     const outcome = await tasks.outcome(id);
     const { kind } = await tasks.outcome(beside.id);

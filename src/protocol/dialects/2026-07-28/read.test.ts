@@ -12,6 +12,7 @@ import type { z } from 'zod';
 import type { InputRequest, OpenInput } from '../../../model/input.ts';
 import { isJsonObject, type JsonObject } from '../../../model/json.ts';
 import type { Outcome } from '../../../model/outcome.ts';
+import type { SamplingRequest } from '../../../model/sampling.ts';
 import type { Progress, Task } from '../../../model/task.ts';
 import { questionsOf } from '../../collapse.ts';
 import { tasksExtension } from './dialect.ts';
@@ -191,7 +192,7 @@ function readQuestions(requests: object | undefined, askedAt: number): OpenInput
 
 function readInputRequest(key: string, { method, params }: JsonObject): InputRequest {
   const said = isJsonObject(params) ? params : {};
-  if (method === 'sampling/createMessage') return { kind: 'sampling', params: said };
+  if (method === 'sampling/createMessage') return { kind: 'sampling', params: said as SamplingRequest };
   if (method === 'roots/list') return { kind: 'roots' };
   const message = String(said.message ?? '');
   if (said.mode === 'url')

@@ -1,0 +1,36 @@
+/** Standard Schema with JSON Schema, as far as it is used here: zod 4 and other libraries follow it. */
+export interface Schema<Input = unknown, Output = Input> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => Checked<Output> | Promise<Checked<Output>>;
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+    readonly jsonSchema?: {
+      readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown>;
+    };
+  };
+}
+
+type Checked<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | {
+      readonly issues: readonly {
+        readonly message: string;
+        readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+      }[];
+    };
+
+/** What a caller writes for a schema. */
+export type InputOf<S> = S extends Schema<infer Input, unknown> ? Input : never;
+/** What a handler gets of it. */
+export type OutputOf<S> = S extends Schema<unknown, infer Output> ? Output : never;
+
+/**
+ * The input of a tool as the argument of a method, with what follows it: required if the schema requires it, and
+ * empty if there is no schema.
+ */
+export type InputArguments<Input, Rest extends unknown[] = []> = Input extends Schema
+  ? undefined extends InputOf<Input>
+    ? [input?: InputOf<Input>, ...rest: Rest]
+    : [input: InputOf<Input>, ...rest: Rest]
+  : [input?: Readonly<Record<string, never>>, ...rest: Rest];
