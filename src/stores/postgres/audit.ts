@@ -1,9 +1,7 @@
 import type { Audit, AuditEntry } from '../../engine/audit.ts';
-import { numberAfter } from '../values/cursor.ts';
-import { entryOf, type SaidRow, saidOf } from '../values/said.ts';
-import { type Cells, named, name as stored } from './cells.ts';
-import { prepared, wording } from './driver.ts';
-import type { Connections } from './pool.ts';
+import { type SaidRow, saidOf, storedAudit } from '../values/audit.ts';
+import type { Tables } from '../values/tables.ts';
+import { type Cells, name as stored } from './cells.ts';
 import type { Vault } from './vault.ts';
 
 /**
@@ -47,11 +45,7 @@ export const auditTables = `
   create trigger audit_is_not_emptied before truncate on audit execute function audit_is_kept();
 `;
 
-/** How many rows one look may pass, so that a query that finds little does not hold up the server. */
-const mostPassed = 10_000;
 const batch = 1_000;
-
-type Row = SaidRow<string> & { readonly seq: number };
 
 /** An entry as a row, as the statements take it. */
 export function auditRow(entry: AuditEntry, cells: Cells): SaidRow<string> {
@@ -60,86 +54,20 @@ export function auditRow(entry: AuditEntry, cells: Cells): SaidRow<string> {
   return { ...row, owner: named(row.owner), task: named(row.task) };
 }
 
-/** A row as it was before its names were made fit for Postgres. */
-export function namedRow<R extends Pick<Row, 'owner' | 'task'>>(row: R): R {
-  const { owner, task } = row;
-  return { ...row, owner: owner === null ? null : named(owner), task: task === null ? null : named(task) };
-}
-
-export function postgresAudit(parts: {
-  readonly connections: Connections;
-  readonly vault: Vault;
-  readonly schema: string;
-  readonly place: string;
-}): Audit {
-  const { connections, vault, schema, place } = parts;
-  const sql = statements(schema);
-  const read: Audit['read'] = async ({ limit, cursor, taskId, owner, action, since, until }) => {
-    const found = await connections.query<Row & { last: number; passed: number }>(sql.read, [
-      numberAfter(cursor),
-      taskId === undefined ? null : stored(taskId),
-      owner === undefined ? null : stored(owner),
-      action ?? null,
-      since ?? null,
-      until ?? null,
-      limit + 1,
-      mostPassed,
-    ]);
-    const { last, passed } = found[0]!;
-    const rows = found.filter(({ seq }) => seq !== null);
-    const entries = rows.slice(0, limit).map((row) => entryOf(namedRow(row), vault));
-    if (rows.length > limit) return { entries, nextCursor: String(rows[limit - 1]!.seq) };
-    return passed === mostPassed ? { entries, nextCursor: String(last) } : { entries };
-  };
+export function postgresAudit(vault: Vault, schema: string, tables: Tables<string>): Audit {
+  const text = insertEntries(schema, '$1::text::json');
   return {
     async append(entries) {
       for (let from = 0; from < entries.length; from += batch) {
         const some = entries.slice(from, from + batch);
         await vault.transact(async (transaction) => {
           const rows = some.map((entry) => auditRow(entry, vault));
-          await transaction.query(sql.append, [JSON.stringify(rows)]);
+          await transaction.query({ name: 'append', text }, [JSON.stringify(rows)]);
         });
       }
     },
-    read: (query) => wording(place, () => read(query)),
-    prune: (before, limit) =>
-      connections.transact(async (transaction) => {
-        const [some] = await transaction.query(sql.anyBefore, [before]);
-        if (!some) return 0;
-        await transaction.query(sql.pruned, [before]);
-        const [row] = await transaction.query<{ n: number }>(sql.prune, [before, limit]);
-        return row!.n;
-      }),
+    ...storedAudit(tables),
   };
-}
-
-function statements(schema: string) {
-  const audit = `${schema}.audit`;
-  return prepared({
-    append: insertEntries(schema, '$1::text::json'),
-    read: `
-      with passed as (
-        select seq, at, action from ${audit}
-        where seq > $1 and ($2::text is null or task = $2) and ($3::text is null or owner = $3)
-        order by seq limit $8),
-      wanted as (
-        select seq from passed
-        where ($4::text is null or action = $4)
-          and ($5::double precision is null or at >= $5) and ($6::double precision is null or at < $6)
-        order by seq limit $7)
-      select p.last, p.passed, a.* from (select max(seq) as last, count(*) as passed from passed) p
-      left join (
-        select a.* from wanted cross join lateral (select * from ${audit} where seq = wanted.seq offset 0) a
-      ) a on true
-      order by a.seq`,
-    anyBefore: `select 1 from ${audit} where at < $1 limit 1`,
-    pruned: `update ${schema}.audit_pruned set before = greatest(before, $1)`,
-    prune: `
-      with gone as (
-        delete from ${audit} where seq in (select seq from ${audit} where at < $1 order by at limit $2)
-        returning 1)
-      select count(*) as n from gone`,
-  });
 }
 
 export function insertEntries(schema: string, rows: string): string {

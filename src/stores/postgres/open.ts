@@ -3,10 +3,12 @@ import { StoreNotOpened } from '../../engine/store-errors.ts';
 import { type Clock, systemClock } from '../../model/clock.ts';
 import { newId } from '../../model/id.ts';
 import { pause, runtime } from '../../model/runtime.ts';
+import { storedCalls } from '../values/calls.ts';
 import { type Encryption, readKeys } from '../values/keys.ts';
 import type { RekeyReport } from '../values/rekey.ts';
+import { storedSecrets } from '../values/secrets.ts';
+import { storedSessions } from '../values/sessions.ts';
 import { postgresAudit } from './audit.ts';
-import { postgresCalls } from './calls.ts';
 import { Commands, lanes } from './commands.ts';
 import {
   clientConfig,
@@ -30,12 +32,11 @@ import { ReadyTasks } from './ready-tasks.ts';
 import { rekeyPostgres } from './rekey.ts';
 import { RowCache } from './row-cache.ts';
 import { Rows } from './rows.ts';
-import { checkServer, forgetForeignTransactions, migrate } from './schema.ts';
-import { postgresSecrets } from './secrets.ts';
-import { postgresSessions } from './sessions.ts';
+import { checkServer, forgetForeignTransactions, migrate, requestSql } from './schema.ts';
 import { estimatedSize } from './size.ts';
 import { postgresStore } from './store.ts';
 import { postgresSurvey } from './survey.ts';
+import { postgresTables } from './tables.ts';
 import { Vault } from './vault.ts';
 
 export interface PostgresDatabase extends Database {
@@ -174,15 +175,16 @@ async function assemble(parts: {
       letGo();
     }
   };
+  const tables = postgresTables({ connections, vault, schema, place });
   const size = () => estimatedSize(connections, schema);
   const store = postgresStore({ rows, commands, feed, queue, size, place, close });
   return {
     store,
     queue,
-    secrets: postgresSecrets(vault, schema),
-    sessions: postgresSessions(connections, vault, { schema, place }),
-    calls: postgresCalls(connections, cache, schema),
-    audit: postgresAudit({ connections, vault, schema, place }),
+    secrets: storedSecrets(tables),
+    sessions: storedSessions(tables),
+    calls: storedCalls(tables, requestSql, (id) => cache.delete(id)),
+    audit: postgresAudit(vault, schema, tables),
     survey: postgresSurvey({ connections, vault, schema, clock, place }),
     onDisconnected(listener) {
       const lost = () =>

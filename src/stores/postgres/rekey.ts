@@ -8,10 +8,9 @@ import {
   type Table,
   valueColumns,
 } from '../values/rekey.ts';
-import { namedRow } from './audit.ts';
-import { named } from './cells.ts';
 import { worded } from './driver.ts';
 import type { Connections } from './pool.ts';
+import { withNames } from './tables.ts';
 import type { Vault } from './vault.ts';
 
 /** Results are large, so fewer of them are read at once. */
@@ -50,7 +49,7 @@ export async function rekeyPostgres(parts: {
     vault.transact(async (transaction) => {
       const sql = `${select(table, batchRows(table), (column) => column)} for update of r`;
       const rows = await transaction.query<Row>(sql, from(table, after));
-      const changed = reencrypted(table, rows.map(bound), vault);
+      const changed = reencrypted(table, rows.map(withNames), vault);
       if (changed.length === 0) return { rows, changed };
       const { keys } = sources[table];
       const names = Object.keys(changed[0]!.values);
@@ -82,11 +81,4 @@ export async function rekeyPostgres(parts: {
   } catch (error) {
     throw worded(error, place);
   }
-}
-
-/** The names that a value is bound to, before they were escaped for Postgres. */
-function bound(row: Row): Row {
-  const { id, owner, task } = row as Partial<Record<string, string | null>>;
-  if (id === undefined) return namedRow({ ...row, owner: owner ?? null, task: task ?? null });
-  return { ...row, id: id === null ? null : named(id) };
 }

@@ -13,8 +13,9 @@
  * number as JavaScript has it comes back the same.
  */
 import { StoreNotOpened, StoreTooNew } from '../../engine/store-errors.ts';
+import { requestLength } from '../../model/task.ts';
+import type { RequestSql } from '../values/calls.ts';
 import { auditTables } from './audit.ts';
-import { requestIndex } from './calls.ts';
 import { unhurried } from './driver.ts';
 import { laneTables } from './lanes.ts';
 import type { Connections, Transaction } from './pool.ts';
@@ -51,6 +52,12 @@ const historyFunctions = `
     return passes;
   end $$;
 `;
+
+/** The request with which the id of a call ends; in a session a point stands before it. */
+export const requestSql: RequestSql = {
+  request: `right(answering, ${requestLength})`,
+  isInSession: `left(right(answering, ${requestLength + 1}), 1) = '.'`,
+};
 
 const migrations: readonly string[] = [
   `
@@ -101,7 +108,7 @@ const migrations: readonly string[] = [
   create index tasks_waiting on tasks (seq) where waiting;
   create index tasks_asking on tasks (root_id) where waiting and root_id is not null;
   create index tasks_to_join on tasks (join_key, seq) where join_key is not null;
-  ${requestIndex}
+  create index tasks_by_request on tasks ((${requestSql.request})) where ${requestSql.isInSession};
   create unique index tasks_by_idempotency_key on tasks (owner, tool, idempotency_key)
     where idempotency_key is not null;
 

@@ -5,11 +5,13 @@ import type { Database } from '../../engine/queue.ts';
 import { StoreClosed, StoreCorrupt, StoreNotOpened } from '../../engine/store-errors.ts';
 import { type Clock, systemClock } from '../../model/clock.ts';
 import { pause, runtime } from '../../model/runtime.ts';
+import { storedCalls } from '../values/calls.ts';
 import { introduced, unlock } from '../values/encryption.ts';
 import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
 import type { RekeyReport } from '../values/rekey.ts';
+import { storedSecrets } from '../values/secrets.ts';
+import { storedSessions } from '../values/sessions.ts';
 import { sqliteAudit } from './audit.ts';
-import { sqliteCalls } from './calls.ts';
 import {
   type Connection,
   configure,
@@ -30,13 +32,12 @@ import { makePrivateFile, makePrivateFolder } from './private-files.ts';
 import { SqliteQueue } from './queue.ts';
 import { rekeySqlite } from './rekey.ts';
 import { Rows } from './rows.ts';
-import { migrate, versionOf } from './schema.ts';
+import { migrate, requestSql, versionOf } from './schema.ts';
 import { readSeal, readSealOfFileAlone, renewSeal, sealing } from './seal.ts';
-import { sqliteSecrets } from './secrets.ts';
-import { sqliteSessions } from './sessions.ts';
 import { Shrinking } from './shrinking.ts';
 import { sqliteStore } from './store.ts';
 import { sqliteSurvey } from './survey.ts';
+import { sqliteTables } from './tables.ts';
 import { readEncryption, Vault } from './vault.ts';
 
 export interface SqliteDatabase extends Database {
@@ -162,15 +163,16 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
     if (allInFile) instance.finishMaking();
     instance.leave({ keepMark: !allInFile });
   };
-  const audit = sqliteAudit(db, commands, cells, place);
+  const tables = sqliteTables(db, commands, cells, place);
+  const audit = sqliteAudit(db, commands, tables);
   const store = sqliteStore({ rows, audit, commands, feed, queue, clock, file: place, close });
   shrinking.expect();
   return {
     store,
     queue,
-    secrets: sqliteSecrets(db, commands, cells),
-    sessions: sqliteSessions(db, commands, cells, place),
-    calls: sqliteCalls(db, commands, place),
+    secrets: storedSecrets(tables),
+    sessions: storedSessions(tables),
+    calls: storedCalls(tables, requestSql),
     audit,
     survey,
     close: () => store.close(),

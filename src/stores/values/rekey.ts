@@ -6,11 +6,11 @@
 import { StoreNotUnlocked } from '../../engine/store-errors.ts';
 import { pause, runtime } from '../../model/runtime.ts';
 import type { Task } from '../../model/task.ts';
+import { placeOfSaid, type SaidRow } from './audit.ts';
 import { keyIdOf } from './cipher.ts';
 import { Damaged } from './damaged.ts';
 import { type EncryptionRecord, settled } from './encryption.ts';
 import { keyBytes } from './keys.ts';
-import { placeOfSaid, type SaidRow } from './said.ts';
 import type { SealedCells } from './sealed-cells.ts';
 import { taskIn } from './texts.ts';
 

@@ -1,0 +1,90 @@
+/** Entries of the audit log as rows: what SQL must find or compare has columns of its own, the rest is `said`. */
+import type { Audit, AuditAction, AuditEntry } from '../../engine/audit.ts';
+import type { Cells } from './cells.ts';
+import { numberAfter } from './cursor.ts';
+import type { Tables, Value } from './tables.ts';
+
+const saidColumn = 'audit.said';
+/** How many rows a page may pass, so that a query that finds little does not hold up others. */
+const maxPassed = 10_000;
+
+export interface SaidRow<Text> {
+  readonly at: number;
+  readonly action: AuditAction;
+  readonly owner: string | null;
+  readonly task: string | null;
+  readonly said: Text;
+}
+
+/** What an encrypted value is bound to: beside another owner's name it can no longer be read. */
+export function placeOfSaid({ at, action, owner, task }: Omit<SaidRow<unknown>, 'said'>): string {
+  return JSON.stringify([at, action, owner, task]);
+}
+
+export function saidOf<Text>(entry: AuditEntry, cells: Cells<Text>): SaidRow<Text> {
+  const { at, action, owner, taskId: task, ...said } = entry;
+  const place = placeOfSaid({ at, action, owner, task });
+  return { at, action, owner, task, said: cells.write(JSON.stringify(said), saidColumn, place) };
+}
+
+function entryOf<Text>(row: SaidRow<Text>, cells: Cells<Text>): AuditEntry {
+  const { at, action, owner, task: taskId } = row;
+  const said = JSON.parse(cells.read(row.said, saidColumn, placeOfSaid(row)));
+  return { at, action, owner, taskId, ...said };
+}
+
+/** What all databases do in the same way. */
+export function storedAudit<Text extends Value>(tables: Tables<Text>): Pick<Audit, 'read' | 'prune'> {
+  const { cells, prefix, name } = tables;
+  const audit = `${prefix}audit`;
+  return {
+    async read({ limit, cursor, taskId, owner, action, since, until }) {
+      const own = conditions([
+        ['seq > ?', numberAfter(cursor)],
+        ['task = ?', taskId && name(taskId)],
+        ['owner = ?', owner && name(owner)],
+      ]);
+      const passing = `
+        select max(seq) as last, count(*) as passed
+        from (select seq from ${audit} where ${own.text} order by seq limit ${maxPassed}) as passed`;
+      type Passed = { readonly last: number; readonly passed: number };
+      const [end] = await tables.read(passing, own.values, (row: Passed) => row);
+      const { last, passed } = end!;
+      if (passed === 0) return { entries: [] };
+      const wanted = conditions([
+        ['seq <= ?', last],
+        ['action = ?', action],
+        ['at >= ?', since],
+        ['at < ?', until],
+      ]);
+      const found = await tables.read(
+        `select * from ${audit} where ${own.text} and ${wanted.text} order by seq limit ?`,
+        [...own.values, ...wanted.values, limit + 1],
+        (row: SaidRow<Text> & { readonly seq: number }) => ({ seq: row.seq, entry: entryOf(row, cells) }),
+      );
+      const entries = found.slice(0, limit).map(({ entry }) => entry);
+      if (found.length > limit) return { entries, nextCursor: String(found[limit - 1]!.seq) };
+      return passed === maxPassed ? { entries, nextCursor: String(last) } : { entries };
+    },
+    async prune(before, limit) {
+      const old = `select seq from ${audit} where at < ? order by at limit ?`;
+      const [oldest] = await tables.read(old, [before, 1], (row) => row);
+      if (!oldest) return 0;
+      const pruned = `update ${prefix}audit_pruned set before = ? where before < ?`;
+      await tables.write(pruned, [before, before]);
+      const gone = await tables.write(`delete from ${audit} where seq in (${old}) returning seq`, [
+        before,
+        limit,
+      ]);
+      return gone.length;
+    },
+  };
+}
+
+function conditions(all: readonly (readonly [text: string, value: Value | undefined])[]) {
+  const given = all.filter(([, value]) => value !== undefined);
+  return {
+    text: given.map(([text]) => text).join(' and '),
+    values: given.map(([, value]) => value!),
+  };
+}
