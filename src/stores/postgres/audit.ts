@@ -1,9 +1,3 @@
-import type { Audit, AuditEntry } from '../../engine/audit.ts';
-import { type SaidRow, saidOf, storedAudit } from '../values/audit.ts';
-import type { Tables } from '../values/tables.ts';
-import { type Cells, name as stored } from './cells.ts';
-import type { Vault } from './vault.ts';
-
 /**
  * Part of a migration. `said` is all that SQL need not find or compare. The triggers are there for mistakes, in this
  * program and by hand: a value may be encrypted, decrypted or put under another key, and nothing else may change; and
@@ -44,31 +38,6 @@ export const auditTables = `
   create trigger audit_is_kept before delete on audit for each row execute function audit_is_kept();
   create trigger audit_is_not_emptied before truncate on audit execute function audit_is_kept();
 `;
-
-const batch = 1_000;
-
-/** An entry as a row, as the statements take it. */
-export function auditRow(entry: AuditEntry, cells: Cells): SaidRow<string> {
-  const row = saidOf(entry, cells);
-  const named = (text: string | null) => (text === null ? null : stored(text));
-  return { ...row, owner: named(row.owner), task: named(row.task) };
-}
-
-export function postgresAudit(vault: Vault, schema: string, tables: Tables<string>): Audit {
-  const text = insertEntries(schema, '$1::text::json');
-  return {
-    async append(entries) {
-      for (let from = 0; from < entries.length; from += batch) {
-        const some = entries.slice(from, from + batch);
-        await vault.transact(async (transaction) => {
-          const rows = some.map((entry) => auditRow(entry, vault));
-          await transaction.query({ name: 'append', text }, [JSON.stringify(rows)]);
-        });
-      }
-    },
-    ...storedAudit(tables),
-  };
-}
 
 export function insertEntries(schema: string, rows: string): string {
   return `

@@ -3,12 +3,12 @@ import { StoreNotOpened } from '../../engine/store-errors.ts';
 import { type Clock, systemClock } from '../../model/clock.ts';
 import { newId } from '../../model/id.ts';
 import { pause, runtime } from '../../model/runtime.ts';
+import { storedAudit } from '../values/audit.ts';
 import { storedCalls } from '../values/calls.ts';
 import { type Encryption, readKeys } from '../values/keys.ts';
 import type { RekeyReport } from '../values/rekey.ts';
 import { storedSecrets } from '../values/secrets.ts';
 import { storedSessions } from '../values/sessions.ts';
-import { postgresAudit } from './audit.ts';
 import { Commands, lanes } from './commands.ts';
 import {
   clientConfig,
@@ -184,7 +184,7 @@ async function assemble(parts: {
     secrets: storedSecrets(tables),
     sessions: storedSessions(tables),
     calls: storedCalls(tables, requestSql, (id) => cache.delete(id)),
-    audit: postgresAudit(vault, schema, tables),
+    audit: storedAudit(tables),
     survey: postgresSurvey({ connections, vault, schema, clock, place }),
     onDisconnected(listener) {
       const lost = () =>
@@ -193,7 +193,7 @@ async function assemble(parts: {
     },
     close: () => store.close(),
     rekey: async () => {
-      rekeying ??= rekeyPostgres({ connections, vault, schema, place }).finally(() => {
+      rekeying ??= rekeyPostgres(tables, vault, place).finally(() => {
         rekeying = undefined;
       });
       return rekeying;

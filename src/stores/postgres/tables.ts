@@ -27,8 +27,10 @@ export function postgresTables(parts: {
         return rows.map((row) => use(withNames(row) as Row));
       }),
     write: (text, values) => connections.query(statementOf(text), values),
-    writeCells: (text, values) =>
-      vault.transact((transaction) => transaction.query(statementOf(text), values())),
+    writeCells: (text, rows) =>
+      vault.transact(async (transaction) => {
+        await Promise.all(rows().map((values) => transaction.query(statementOf(text), values)));
+      }),
   };
 }
 

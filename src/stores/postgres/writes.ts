@@ -6,9 +6,9 @@ import type { AuditEntry } from '../../engine/audit.ts';
 import type { Change, TaskWrite } from '../../engine/change.ts';
 import type { CommitNotice } from '../../engine/store.ts';
 import { answeringOf, type DoneTask, joinKeyOf, type Task, type TaskId } from '../../model/task.ts';
+import { saidOf } from '../values/audit.ts';
 import { standingCodeOf } from '../values/standing-codes.ts';
 import { bodyOf, eventsText } from '../values/texts.ts';
-import { auditRow } from './audit.ts';
 import { type Cells, name } from './cells.ts';
 import { type CachedRow, type Held, xminOf } from './row-cache.ts';
 import type { Lists, RowOf, WrittenRow } from './write-statement.ts';
@@ -94,7 +94,7 @@ export class Writes {
             },
           ],
     );
-    const audit = this.#audit.map((entry) => auditRow(entry, this.#cells));
+    const audit = this.#audit.map((entry) => saidOf(entry, { cells: this.#cells, name }));
     const commits = this.#commits.map(({ made, ...row }) => ({
       ...row,
       nth: made === undefined ? null : nth.get(made)!,

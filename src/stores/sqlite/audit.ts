@@ -1,10 +1,3 @@
-import type { Audit, AuditEntry } from '../../engine/audit.ts';
-import { saidOf, storedAudit } from '../values/audit.ts';
-import type { Tables } from '../values/tables.ts';
-import type { Stored } from './cells.ts';
-import type { Connection } from './driver.ts';
-import type { GroupCommit } from './group-commit.ts';
-
 /**
  * `said` is all that SQL need not find or compare. The triggers are there for mistakes, in this program and by hand: a
  * value may be encrypted, decrypted or put under another key, and nothing else may change; and entries go only if
@@ -37,19 +30,3 @@ export const auditTables = `
     select raise(abort, 'An entry of the audit log is kept until its retention is over.');
   end;
 `;
-
-export interface SqliteAudit extends Audit {
-  /** Inside a transaction. */
-  write(entries: readonly AuditEntry[]): void;
-}
-
-export function sqliteAudit(db: Connection, commands: GroupCommit, tables: Tables<Stored>): SqliteAudit {
-  const insert = db.prepare('insert into audit (at, action, owner, task, said) values (?, ?, ?, ?, ?)');
-  const write = (entries: readonly AuditEntry[]) => {
-    for (const entry of entries) {
-      const { at, action, owner, task, said } = saidOf(entry, tables.cells);
-      insert.run(at, action, owner, task, said);
-    }
-  };
-  return { write, append: (entries) => commands.submit(() => write(entries)), ...storedAudit(tables) };
-}

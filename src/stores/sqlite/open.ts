@@ -5,13 +5,13 @@ import type { Database } from '../../engine/queue.ts';
 import { StoreClosed, StoreCorrupt, StoreNotOpened } from '../../engine/store-errors.ts';
 import { type Clock, systemClock } from '../../model/clock.ts';
 import { pause, runtime } from '../../model/runtime.ts';
+import { storedAudit } from '../values/audit.ts';
 import { storedCalls } from '../values/calls.ts';
 import { introduced, unlock } from '../values/encryption.ts';
 import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
 import type { RekeyReport } from '../values/rekey.ts';
 import { storedSecrets } from '../values/secrets.ts';
 import { storedSessions } from '../values/sessions.ts';
-import { sqliteAudit } from './audit.ts';
 import {
   type Connection,
   configure,
@@ -164,8 +164,7 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
     instance.leave({ keepMark: !allInFile });
   };
   const tables = sqliteTables(db, commands, cells, place);
-  const audit = sqliteAudit(db, commands, tables);
-  const store = sqliteStore({ rows, audit, commands, feed, queue, clock, file: place, close });
+  const store = sqliteStore({ rows, commands, feed, queue, clock, file: place, close });
   shrinking.expect();
   return {
     store,
@@ -173,7 +172,7 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
     secrets: storedSecrets(tables),
     sessions: storedSessions(tables),
     calls: storedCalls(tables, requestSql),
-    audit,
+    audit: storedAudit(tables),
     survey,
     close: () => store.close(),
     backup: async (target) => {
@@ -183,7 +182,7 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
     rekey: async () => {
       if (isClosing) throw new StoreClosed(place);
       rekeying ??= rekeySqlite({
-        ...{ db, vault: cells, commands, file, place },
+        ...{ db, vault: cells, tables, commands, file, place },
         isClosing: () => isClosing,
       }).finally(() => {
         rekeying = undefined;

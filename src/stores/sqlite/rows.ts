@@ -17,6 +17,7 @@ import {
   type Task,
   type TaskId,
 } from '../../model/task.ts';
+import { saidOf } from '../values/audit.ts';
 import { numberBefore } from '../values/cursor.ts';
 import { Damaged, DamagedRecord, damageOf, readingTask, soundOnly } from '../values/damaged.ts';
 import { standingCodeOf } from '../values/standing-codes.ts';
@@ -30,7 +31,7 @@ import {
   withResult,
 } from '../values/texts.ts';
 import { ParsedTasks, type TaskRow, toTask } from './body.ts';
-import type { Cells, Stored } from './cells.ts';
+import { type Cells, name, type Stored } from './cells.ts';
 import type { Connection } from './driver.ts';
 import { prepare } from './statements.ts';
 
@@ -212,7 +213,7 @@ export class Rows {
   }
 
   /** What this throws is undone, and then nobody may hear of it. */
-  apply(change: Pick<Change, 'writes' | 'removed'>, now: number): void {
+  apply(change: Pick<Change, 'writes' | 'removed' | 'audit'>, now: number): void {
     const before = this.#own.length;
     try {
       this.#apply(change, now);
@@ -222,7 +223,11 @@ export class Rows {
     }
   }
 
-  #apply({ writes, removed }: Pick<Change, 'writes' | 'removed'>, now: number): void {
+  #apply({ writes, removed, audit }: Pick<Change, 'writes' | 'removed' | 'audit'>, now: number): void {
+    for (const entry of audit ?? []) {
+      const { at, action, owner, task, said } = saidOf(entry, { cells: this.#cells, name });
+      this.#sql.audit.run(at, action, owner, task, said);
+    }
     for (const write of writes) this.#write(write);
     // The notice of removal is written before the rows go, so that the newest commit's number never shrinks.
     for (const id of removed) this.#remove(id, now);

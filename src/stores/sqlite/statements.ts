@@ -78,6 +78,7 @@ export function prepare(db: Connection, { areBound }: Cells) {
     commit: db.prepare(
       'insert into commits (task, removed_id, version, at, events, journal, idle) values (?, ?, ?, ?, ?, ?, ?)',
     ),
+    audit: db.prepare('insert into audit (at, action, owner, task, said) values (?, ?, ?, ?, ?)'),
     idlePasses: db.prepare(
       'select task, version from commits where idle is not null and at < ? order by at limit +?',
     ),

@@ -6,7 +6,6 @@ import type { Clock } from '../../model/clock.ts';
 import { Refusal, TaskNotFound } from '../../model/errors.ts';
 import type { TaskId } from '../../model/task.ts';
 import { lookUps } from '../values/look-ups.ts';
-import type { SqliteAudit } from './audit.ts';
 import { worded } from './driver.ts';
 import type { Feed } from './feed.ts';
 import type { GroupCommit } from './group-commit.ts';
@@ -16,7 +15,6 @@ import type { Rows } from './rows.ts';
 /** The `Store` on SQLite: look-ups read at once, commands wait for their place in a group commit. */
 export function sqliteStore(parts: {
   readonly rows: Rows;
-  readonly audit: SqliteAudit;
   readonly commands: GroupCommit;
   readonly feed: Feed;
   readonly queue: SqliteQueue;
@@ -24,7 +22,7 @@ export function sqliteStore(parts: {
   readonly file: string;
   readonly close: () => Promise<void>;
 }): Store {
-  const { rows, audit, commands, feed, queue, clock, file, close } = parts;
+  const { rows, commands, feed, queue, clock, file, close } = parts;
   let closed: Promise<void> | undefined;
   const look = <T>(read: () => T): T => {
     if (closed) throw new StoreClosed(file);
@@ -39,7 +37,6 @@ export function sqliteStore(parts: {
       rows.begin();
       const verdict = decide();
       if (verdict instanceof Refusal) throw verdict;
-      if (verdict.audit) audit.write(verdict.audit);
       // Last: once it has gone through, whoever follows the commits will hear of them.
       rows.apply(verdict, clock.now());
       return verdict;
@@ -60,8 +57,8 @@ export function sqliteStore(parts: {
       }
     }
     const changes = claimed.map(({ change }) => change);
-    for (const change of changes) if (change.audit) audit.write(change.audit);
-    rows.apply({ writes: changes.flatMap(({ writes }) => writes), removed: [] }, clock.now());
+    const writes = changes.flatMap((change) => change.writes);
+    rows.apply({ writes, removed: [], audit: changes.flatMap(({ audit = [] }) => audit) }, clock.now());
     return { claimed, failed };
   };
   return {

@@ -1,5 +1,5 @@
 import type { Tables, Value } from '../values/tables.ts';
-import type { Cells, Stored } from './cells.ts';
+import { type Cells, name, type Stored } from './cells.ts';
 import { type Connection, wording } from './driver.ts';
 import type { GroupCommit } from './group-commit.ts';
 
@@ -18,10 +18,13 @@ export function sqliteTables(
   return {
     prefix: '',
     cells,
-    name: (text) => text,
+    name,
     read: <Row, T>(text: string, values: readonly Value[], use: (row: Row) => T) =>
       wording(file, () => run<Row>(text, values).map(use)),
     write: (text, values) => commands.submit(() => run(text, values)),
-    writeCells: (text, values) => commands.submit(() => run(text, values())),
+    writeCells: (text, rows) =>
+      commands.submit(() => {
+        for (const values of rows()) run(text, values);
+      }),
   };
 }

@@ -21,10 +21,19 @@ export function placeOfSaid({ at, action, owner, task }: Omit<SaidRow<unknown>, 
   return JSON.stringify([at, action, owner, task]);
 }
 
-export function saidOf<Text>(entry: AuditEntry, cells: Cells<Text>): SaidRow<Text> {
+/** An entry as a row, as statements take it. */
+export function saidOf<Text extends Value>(
+  entry: AuditEntry,
+  { cells, name }: Pick<Tables<Text>, 'cells' | 'name'>,
+): SaidRow<Text> {
   const { at, action, owner, taskId: task, ...said } = entry;
   const place = placeOfSaid({ at, action, owner, task });
-  return { at, action, owner, task, said: cells.write(JSON.stringify(said), saidColumn, place) };
+  return {
+    ...{ at, action },
+    owner: owner === null ? null : name(owner),
+    task: task === null ? null : name(task),
+    said: cells.write(JSON.stringify(said), saidColumn, place),
+  };
 }
 
 function entryOf<Text>(row: SaidRow<Text>, cells: Cells<Text>): AuditEntry {
@@ -33,11 +42,19 @@ function entryOf<Text>(row: SaidRow<Text>, cells: Cells<Text>): AuditEntry {
   return { at, action, owner, taskId, ...said };
 }
 
-/** What all databases do in the same way. */
-export function storedAudit<Text extends Value>(tables: Tables<Text>): Pick<Audit, 'read' | 'prune'> {
+export function storedAudit<Text extends Value>(tables: Tables<Text>): Audit {
   const { cells, prefix, name } = tables;
   const audit = `${prefix}audit`;
+  const insert = `insert into ${audit} (at, action, owner, task, said) values (?, ?, ?, ?, ?)`;
   return {
+    async append(entries) {
+      await tables.writeCells(insert, () =>
+        entries.map((entry) => {
+          const { at, action, owner, task, said } = saidOf(entry, tables);
+          return [at, action, owner, task, said];
+        }),
+      );
+    },
     async read({ limit, cursor, taskId, owner, action, since, until }) {
       const own = conditions([
         ['seq > ?', numberAfter(cursor)],

@@ -13,10 +13,10 @@ export function storedSecrets<Text extends Value>(tables: Tables<Text>): Secrets
   const known = new Map<string, Promise<Uint8Array>>();
   const read = async (name: string) => {
     const stored = tables.name(name);
-    await tables.writeCells(insert, () => [
-      stored,
-      cells.writeBytes(runtime.randomBytes(keyBytes), secretColumn, name),
-    ]);
+    await tables.writeCells(insert, () => {
+      const secret = runtime.randomBytes(keyBytes);
+      return [[stored, cells.writeBytes(secret, secretColumn, name)]];
+    });
     const [secret] = await tables.read(select, [stored], ({ value }: { readonly value: Uint8Array }) =>
       cells.readBytes(value, secretColumn, name),
     );

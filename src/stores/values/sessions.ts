@@ -14,7 +14,7 @@ export function storedSessions<Text extends Value>(tables: Tables<Text>): Sessio
   return {
     async save({ id, owner, opening, seenAt }) {
       const text = JSON.stringify(opening);
-      await tables.writeCells(upsert, () => [name(id), name(owner), cells.write(text, column, id), seenAt]);
+      await tables.writeCells(upsert, () => [[name(id), name(owner), cells.write(text, column, id), seenAt]]);
     },
     async get(id) {
       type Row = { readonly owner: string; readonly opening: Text; readonly seen_at: number };

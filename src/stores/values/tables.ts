@@ -16,6 +16,6 @@ export interface Tables<Text extends Value> {
   read<Row, T>(text: string, values: readonly Value[], use: (row: Row) => T): Promise<T[]>;
   /** A statement that may be run twice. */
   write<Row>(text: string, values: readonly Value[]): Promise<Row[]>;
-  /** One that writes cells: `values` is called in its transaction. */
-  writeCells(text: string, values: () => readonly Value[]): Promise<unknown>;
+  /** One that writes cells, for the values of each row. `rows` is called in its transaction. */
+  writeCells(text: string, rows: () => readonly (readonly Value[])[]): Promise<void>;
 }
