@@ -1,11 +1,12 @@
 /** Tasks as rows: what look-ups read. */
-import type { Family, Lineage } from '../../engine/change.ts';
+import type { Family } from '../../engine/change.ts';
 import type { CommitOfTask, Due, IdempotencyScope, ListQuery, Page } from '../../engine/store.ts';
 import type { Json } from '../../model/json.ts';
 import type { Owner, Task, TaskId } from '../../model/task.ts';
 import { numberBefore } from '../values/cursor.ts';
 import { DamagedRecord, readingTask, soundOnly } from '../values/damaged.ts';
 import { eventsIn, hasResultApart, journalIn, taskIn, withLease, withResult } from '../values/texts.ts';
+import { familyIn } from '../values/trees.ts';
 import { type Cells, name, named } from './cells.ts';
 import { prepared } from './driver.ts';
 import { Gathering } from './gathering.ts';
@@ -186,42 +187,6 @@ export interface Closure {
   readonly tasks: readonly TaskId[];
   readonly lineages: readonly TaskId[];
   readonly families: readonly TaskId[];
-}
-
-/** A task with its ancestors, out of tasks that were read; undefined if it is not among them. */
-export function lineageIn(tasks: ReadonlyMap<TaskId, Task>, id: TaskId): Lineage | undefined {
-  const task = tasks.get(id);
-  if (!task) return undefined;
-  const ancestors: Task[] = [];
-  for (let { parentId } = task; parentId !== undefined; parentId = ancestors.at(-1)!.parentId) {
-    const parent = tasks.get(parentId);
-    if (!parent) throw new DamagedRecord(id, `its parent ${parentId} is missing`);
-    ancestors.push(parent);
-  }
-  return { task, ancestors };
-}
-
-export function familyIn(tasks: ReadonlyMap<TaskId, Task>, id: TaskId): Family | undefined {
-  const lineage = lineageIn(tasks, id);
-  if (!lineage) return undefined;
-  // They were read in the order in which they were made.
-  const below = [...tasks.values()].filter(({ depth }) => depth > lineage.task.depth);
-  const descendants: Task[] = [];
-  for (let level = [lineage.task]; level.length > 0; ) {
-    const parents = new Map(level.map((parent) => [parent.id, parent.childCount]));
-    level = below.filter(({ parentId }) => parents.has(parentId!));
-    const count = [...parents.values()].reduce((sum, one) => sum + one, 0);
-    if (level.length !== count) throw new SubtasksMissing(id);
-    descendants.push(...level);
-  }
-  return { ...lineage, descendants };
-}
-
-/** They were started after the statement began that read their parent; the next statement sees them. */
-export class SubtasksMissing extends DamagedRecord {
-  constructor(id: TaskId) {
-    super(id, 'subtasks are missing below it');
-  }
 }
 
 const own = { live: 'countLive', kept: 'countKept' } as const;

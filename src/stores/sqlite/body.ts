@@ -49,10 +49,6 @@ export class ParsedTasks {
   }
 }
 
-export function toTask(row: TaskRow, cells: Cells): Task {
-  return withLease(parsed(row, cells), row.lease_until);
-}
-
 /** Encrypted anew, the same text is another value: one that is the same was found sound before. */
 function isSame(one: Stored, other: Stored): boolean {
   return one === other || (typeof one !== 'string' && typeof other !== 'string' && isEqual(one, other));

@@ -30,7 +30,8 @@ import {
   journalIn,
   withResult,
 } from '../values/texts.ts';
-import { ParsedTasks, type TaskRow, toTask } from './body.ts';
+import { familyIn, lineageIn } from '../values/trees.ts';
+import { ParsedTasks, type TaskRow } from './body.ts';
 import { type Cells, name, type Stored } from './cells.ts';
 import type { Connection } from './driver.ts';
 import { prepare } from './statements.ts';
@@ -74,32 +75,25 @@ export class Rows {
   }
 
   /** Inside a transaction. */
-  lineage(id: TaskId, withAncestors = true): Lineage | undefined {
+  task(id: TaskId): Task | undefined {
     const task = this.#read(this.#find(id));
-    if (!task) return undefined;
-    confirm(task.id === id);
-    const ancestors: Task[] = [];
-    if (!withAncestors) return { task, ancestors };
-    for (let parentId = task.parentId; parentId !== undefined; parentId = ancestors.at(-1)!.parentId) {
-      const parent = this.#read(this.#find(parentId));
-      if (!parent) throw new DamagedRecord(id, `its parent ${parentId} is missing`);
-      confirm(parent.id === parentId);
-      ancestors.push(parent);
-    }
-    return { task, ancestors };
+    confirm(!task || task.id === id);
+    return task;
+  }
+
+  /** Inside a transaction. */
+  lineage(id: TaskId): Lineage | undefined {
+    return lineageIn({ get: (one) => this.task(one) }, id);
   }
 
   family(id: TaskId): Family | undefined {
     return this.#atOneMoment(() => {
       const lineage = this.lineage(id);
       if (!lineage) return undefined;
-      const rows = lineage.task.childCount === 0 ? [] : this.#sql.descendants.all(id);
-      const descendants = rows.map((row) => this.#read(row)!).sort((a, b) => a.depth - b.depth);
-      const counted = [lineage.task, ...descendants].reduce((sum, { childCount }) => sum + childCount, 0);
-      if (counted !== descendants.length) throw new DamagedRecord(id, 'subtasks are missing below it');
-      const parents = new Set([id, ...descendants.map((task) => task.id)]);
-      confirm(descendants.every(({ parentId }) => parents.has(parentId!)));
-      return { ...lineage, descendants };
+      const { task, ancestors } = lineage;
+      const rows = task.childCount === 0 ? [] : this.#sql.descendants.all(id);
+      const below = rows.map((row) => this.#read(row)!);
+      return familyIn(new Map([task, ...ancestors, ...below].map((one) => [one.id, one])), id);
     });
   }
 
@@ -132,9 +126,7 @@ export class Rows {
     const before = numberBefore(cursor);
     const rows = this.#sql.list.all(owner, before, limit + 1) as unknown as TaskRow[];
     confirm(rows.every(({ seq }, i) => seq < (rows[i - 1]?.seq ?? before)));
-    const page = soundOnly(rows.slice(0, limit), (row) =>
-      this.#taskOf(row, (one) => toTask(one, this.#cells)),
-    );
+    const page = soundOnly(rows.slice(0, limit), (row) => this.#taskOf(row));
     confirm(page.tasks.every((task) => task.owner === owner));
     return rows.length > limit ? { ...page, nextCursor: String(rows[limit - 1]!.seq) } : page;
   }
@@ -285,9 +277,9 @@ export class Rows {
     return task;
   }
 
-  #taskOf(row: TaskRow, parse = (one: TaskRow) => this.#parsed.taskOf(one)): Task {
+  #taskOf(row: TaskRow): Task {
     try {
-      return parse(row);
+      return this.#parsed.taskOf(row);
     } catch (error) {
       // Most rows are read without their id: it is looked up only for those that are damaged.
       throw damageOf(() => row.id ?? (this.#sql.idAt.get(row.seq) as { id: TaskId }).id, error);

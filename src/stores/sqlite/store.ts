@@ -48,7 +48,7 @@ export function sqliteStore(parts: {
     rows.begin();
     for (const { taskId, freed } of ready) {
       try {
-        const task = rows.lineage(taskId, false)?.task;
+        const task = rows.task(taskId);
         const verdict = task && decide(task, freed);
         if (verdict && !(verdict instanceof Refusal)) claimed.push({ change: verdict });
       } catch (error) {
@@ -67,9 +67,8 @@ export function sqliteStore(parts: {
       command(() => decide(bearing && ('id' in bearing ? rows.get(bearing.id) : rows.withKey(bearing)))),
     update: <R extends keyof Reach>(reach: R, id: TaskId, decide: (subject: Reach[R]) => Verdict) =>
       command(() => {
-        const around = reach === 'family' ? rows.family(id) : rows.lineage(id, reach === 'lineage');
-        if (!around) return new TaskNotFound(id);
-        return decide((reach === 'task' ? around.task : around) as Reach[R]);
+        const subject = rows[reach](id);
+        return subject ? decide(subject as Reach[R]) : new TaskNotFound(id);
       }),
     async claim(query, decide) {
       const ready = await look(() => queue.select(query));
