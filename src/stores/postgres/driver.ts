@@ -16,19 +16,15 @@ import { Damaged, DamagedRecord } from '../values/damaged.ts';
 export type Client = ClientBase;
 export type ClientPool = Pool;
 
-/** A statement that is sent often; under its name it is planned once per connection. */
+/** Under its name a statement that is sent often is planned once per connection. */
 export interface Statement {
-  readonly name: string;
+  readonly name?: string;
   readonly text: string;
+  readonly query_timeout?: number;
 }
 
 /** A statement, or several, for which is waited however long it takes: the server must have been told that it may. */
-export interface Unhurried {
-  readonly text: string;
-  readonly query_timeout: number;
-}
-
-export function unhurried(text: string): Unhurried {
+export function unhurried(text: string): Statement {
   return { text, query_timeout: maxTimeoutMs };
 }
 

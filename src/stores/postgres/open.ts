@@ -88,11 +88,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
       // A pooler would show this name also when this process is gone.
       const application_name = isDirect ? applicationNameOf(name) : 'holdfast';
       const pool = new pg.Pool({ ...config, ...shared, application_name, ...(verify && { verify }) });
-      const connections = new Connections(
-        pool,
-        place,
-        isDirect ? undefined : { settings: settingsOf(limits) },
-      );
+      const connections = new Connections(pool, place, isDirect ? undefined : settingsOf(limits));
       opened.push(connections);
       return connections;
     };

@@ -15,7 +15,7 @@ export async function rekeyPostgres(
   const idOfTask = `(select id from ${tables.prefix}tasks t where t.seq = r.task) as id`;
   try {
     return await rekey({
-      ...{ tables, cells: vault, headerLength },
+      ...{ tables, headerLength },
       sources: {
         tasks: { keys: ['seq'], bound: 'id, idempotency_key as key' },
         commits: { keys: ['task', 'version'], bound: idOfTask },

@@ -47,7 +47,7 @@ export async function rekeySqlite(parts: {
     // Old values are overwritten in their pages, not only deleted.
     forgetThoroughly(db, 'on');
     return await rekey({
-      ...{ cells: vault, sources, headerLength: headerBytes },
+      ...{ sources, headerLength: headerBytes },
       tables: {
         ...tables,
         async read(text, values, use) {

@@ -1,7 +1,7 @@
 /** Entries of the audit log as rows: what SQL must find or compare has columns of its own, the rest is `said`. */
 import type { Audit, AuditAction, AuditEntry } from '../../engine/audit.ts';
 import type { Cells } from './cells.ts';
-import { numberAfter } from './cursor.ts';
+import { numberIn } from './cursor.ts';
 import type { Tables, Value } from './tables.ts';
 
 const saidColumn = 'audit.said';
@@ -55,9 +55,9 @@ export function storedAudit<Text extends Value>(tables: Tables<Text>): Audit {
         }),
       );
     },
-    async read({ limit, cursor, taskId, owner, action, since, until }) {
+    async read({ limit, cursor = '0', taskId, owner, action, since, until }) {
       const own = conditions([
-        ['seq > ?', numberAfter(cursor)],
+        ['seq > ?', numberIn(cursor)],
         ['task = ?', taskId && name(taskId)],
         ['owner = ?', owner && name(owner)],
       ]);

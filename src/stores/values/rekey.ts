@@ -7,11 +7,11 @@ import { StoreNotUnlocked } from '../../engine/store-errors.ts';
 import { pause, runtime } from '../../model/runtime.ts';
 import type { Task } from '../../model/task.ts';
 import { placeOfSaid, type SaidRow } from './audit.ts';
+import type { Cells } from './cells.ts';
 import { keyIdOf } from './cipher.ts';
 import { Damaged } from './damaged.ts';
 import { type EncryptionRecord, settled } from './encryption.ts';
 import { keyBytes } from './keys.ts';
-import type { SealedCells } from './sealed-cells.ts';
 import type { Tables, Value } from './tables.ts';
 import { taskIn } from './texts.ts';
 
@@ -59,7 +59,6 @@ const firstRows = 4;
 
 export interface RekeyTarget<Text extends Value> {
   readonly tables: Tables<Text>;
-  readonly cells: SealedCells<Text>;
   readonly sources: Readonly<Record<Table, Source>>;
   /** How long the beginning of a value is that names its key, as it stands in a column. */
   readonly headerLength: number;
@@ -70,7 +69,8 @@ export interface RekeyTarget<Text extends Value> {
 }
 
 export async function rekey<Text extends Value>(target: RekeyTarget<Text>): Promise<RekeyReport> {
-  const { cells, headerLength } = target;
+  const { headerLength } = target;
+  const { cells } = target.tables;
   let rewritten = 0;
   for (const table of tableNames) {
     const sql = select(target, table, (column) => column);
@@ -134,7 +134,7 @@ async function* batches<Text extends Value>(
 
 /** Returns how many values were re-encrypted. */
 async function rewrite<Text extends Value>(
-  { tables, cells, sources }: RekeyTarget<Text>,
+  { tables, sources }: RekeyTarget<Text>,
   table: Table,
   rows: readonly Row[],
 ): Promise<number> {
@@ -146,7 +146,7 @@ async function rewrite<Text extends Value>(
   let rewritten = 0;
   await tables.writeCells(update, () => {
     const changed = rows.flatMap((row) => {
-      const values = reencrypted(table, row, cells);
+      const values = reencrypted(table, row, tables.cells);
       return values ? [{ row, values }] : [];
     });
     rewritten = changed.flatMap(({ values }) => values.filter((value) => value !== null)).length;
@@ -156,11 +156,7 @@ async function rewrite<Text extends Value>(
 }
 
 /** The values of a row under the newest key; undefined if they are already, or cannot be read. */
-function reencrypted<Text extends Value>(
-  table: Table,
-  row: Row,
-  cells: SealedCells<Text>,
-): Value[] | undefined {
+function reencrypted<Text extends Value>(table: Table, row: Row, cells: Cells<Text>): Value[] | undefined {
   const { newest } = cells.record;
   if (keyIdsIn(table, row, cells).every((id) => id === newest)) return undefined;
   try {
@@ -176,7 +172,7 @@ function isUnreadable(error: unknown): boolean {
   return error instanceof Damaged || error instanceof StoreNotUnlocked || error instanceof SyntaxError;
 }
 
-function valuesOf<Text extends Value>(table: Table, row: Row, cells: SealedCells<Text>): Value[] {
+function valuesOf<Text extends Value>(table: Table, row: Row, cells: Cells<Text>): Value[] {
   const id = table === 'audit' ? placeOfSaid(row as unknown as SaidRow<Text>) : (row.id as string);
   const version = row.version as number | undefined;
   if (table === 'secrets') {
@@ -193,12 +189,12 @@ function valuesOf<Text extends Value>(table: Table, row: Row, cells: SealedCells
   return values;
 }
 
-function keyOf<Text>({ owner, tool, idempotency }: Task, cells: SealedCells<Text>): Text {
+function keyOf<Text>({ owner, tool, idempotency }: Task, cells: Cells<Text>): Text {
   return cells.keyOf({ owner, tool, key: idempotency!.key });
 }
 
 /** One for each value. A hash counts as a value under the newest key, and as one without a key if there is none. */
-function keyIdsIn<Text>(table: Table, row: Row, cells: SealedCells<Text>): (string | null)[] {
+function keyIdsIn<Text>(table: Table, row: Row, cells: Cells<Text>): (string | null)[] {
   const ids = valueColumns[table].flatMap((name) => {
     const stored = row[name];
     if (stored === null) return [];
