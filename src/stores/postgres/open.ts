@@ -173,7 +173,7 @@ async function assemble(parts: {
   };
   const tables = postgresTables({ connections, vault, schema, place });
   const size = () => estimatedSize(connections, schema);
-  const store = postgresStore({ rows, commands, feed, queue, size, place, close });
+  const store = postgresStore({ rows, tables, commands, feed, queue, size, place, close });
   return {
     store,
     queue,

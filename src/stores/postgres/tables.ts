@@ -19,6 +19,7 @@ export function postgresTables(parts: {
   };
   return {
     prefix: `${schema}.`,
+    by: () => '',
     cells: vault,
     name: stored,
     read: <Row, T>(text: string, values: readonly Value[], use: (row: Row) => T) =>

@@ -164,7 +164,7 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
     instance.leave({ keepMark: !allInFile });
   };
   const tables = sqliteTables(db, commands, cells, place);
-  const store = sqliteStore({ rows, commands, feed, queue, clock, file: place, close });
+  const store = sqliteStore({ rows, tables, commands, feed, queue, clock, file: place, close });
   shrinking.expect();
   return {
     store,

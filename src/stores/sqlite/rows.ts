@@ -1,13 +1,6 @@
 /** Tasks as rows: every statement on `tasks` and `commits` that a command or a look-up needs, synchronous. */
 import type { Change, Family, Lineage, TaskWrite } from '../../engine/change.ts';
-import type {
-  CommitNotice,
-  CommitOfTask,
-  Due,
-  IdempotencyScope,
-  ListQuery,
-  Page,
-} from '../../engine/store.ts';
+import type { CommitNotice, IdempotencyScope } from '../../engine/store.ts';
 import type { Json } from '../../model/json.ts';
 import {
   answeringOf,
@@ -18,18 +11,10 @@ import {
   type TaskId,
 } from '../../model/task.ts';
 import { saidOf } from '../values/audit.ts';
-import { numberBefore } from '../values/cursor.ts';
-import { Damaged, DamagedRecord, damageOf, readingTask, soundOnly } from '../values/damaged.ts';
+import { DamagedRecord, damageOf } from '../values/damaged.ts';
+import { confirm } from '../values/look-ups.ts';
 import { standingCodeOf } from '../values/standing-codes.ts';
-import {
-  bodyOf,
-  eventsIn,
-  eventsOrNone,
-  eventsText,
-  hasResultApart,
-  journalIn,
-  withResult,
-} from '../values/texts.ts';
+import { bodyOf, eventsOrNone, eventsText, hasResultApart, journalIn, withResult } from '../values/texts.ts';
 import { familyIn, lineageIn } from '../values/trees.ts';
 import { ParsedTasks, type TaskRow } from './body.ts';
 import { type Cells, name, type Stored } from './cells.ts';
@@ -108,32 +93,12 @@ export class Rows {
     });
   }
 
-  childIds(id: TaskId): TaskId[] {
-    const rows = this.#sql.children.all(id) as { id: TaskId; parent_id: TaskId; ordinal: number }[];
-    confirm(rows.every(({ parent_id, ordinal }, place) => parent_id === id && ordinal === place));
-    return rows.map((row) => row.id);
-  }
-
   withKey(scope: IdempotencyScope): Task | undefined {
     const { owner, tool, key } = scope;
     const rows = this.#cells.keysOf(scope).map((stored) => this.#sql.withKey.get(owner, tool, stored));
     const task = this.#read(rows.find((row) => row !== undefined));
     confirm(!task || (task.owner === owner && task.tool === tool && task.idempotency?.key === key));
     return task;
-  }
-
-  list({ owner, limit, cursor }: ListQuery): Page {
-    const before = numberBefore(cursor);
-    const rows = this.#sql.list.all(owner, before, limit + 1) as unknown as TaskRow[];
-    confirm(rows.every(({ seq }, i) => seq < (rows[i - 1]?.seq ?? before)));
-    const page = soundOnly(rows.slice(0, limit), (row) => this.#taskOf(row));
-    confirm(page.tasks.every((task) => task.owner === owner));
-    return rows.length > limit ? { ...page, nextCursor: String(rows[limit - 1]!.seq) } : page;
-  }
-
-  count(owner: Owner | undefined, what: 'live' | 'kept', upTo: number): number {
-    const { all, own } = this.#sql.count[what];
-    return ((owner === undefined ? all.get(upTo) : own.get(owner, upTo)) as { n: number }).n;
   }
 
   journal(id: TaskId): Json[] {
@@ -147,23 +112,6 @@ export class Rows {
       confirm(commits.every((commit) => commit.task === row.seq));
       return journalIn(id, commits, journals, this.#cells);
     });
-  }
-
-  commitsOf(id: TaskId, afterVersion: number, limit: number): CommitOfTask[] {
-    const row = this.#find(id);
-    if (!row) return [];
-    const commits = this.#sql.commitsOf.all(row.seq, afterVersion, limit);
-    return readingTask(id, () =>
-      (commits as unknown as { version: number; events: Stored }[]).map(({ version, events }) => ({
-        version,
-        events: eventsIn(this.#cells.read(events, 'commits.events', id, version)),
-      })),
-    );
-  }
-
-  due(what: Due, now: number, limit: number): TaskId[] {
-    const rows = this.#sql[what].all(now, limit) as { id: TaskId }[];
-    return rows.map(({ id }) => id);
   }
 
   size(): number {
@@ -357,9 +305,4 @@ export class Rows {
 
 function isEndedRoot(task: Task): task is DoneTask {
   return task.phase === 'done' && task.parentId === undefined;
-}
-
-/** An index of which a page was overwritten with another may lead anywhere; nobody may be shown the tasks of others. */
-function confirm(isWhatWasAskedFor: boolean): void {
-  if (!isWhatWasAskedFor) throw new Damaged('an index leads to the wrong tasks');
 }

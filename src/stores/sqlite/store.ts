@@ -6,6 +6,8 @@ import type { Clock } from '../../model/clock.ts';
 import { Refusal, TaskNotFound } from '../../model/errors.ts';
 import type { TaskId } from '../../model/task.ts';
 import { lookUps } from '../values/look-ups.ts';
+import type { Tables } from '../values/tables.ts';
+import type { Stored } from './cells.ts';
 import { worded } from './driver.ts';
 import type { Feed } from './feed.ts';
 import type { GroupCommit } from './group-commit.ts';
@@ -15,6 +17,7 @@ import type { Rows } from './rows.ts';
 /** The `Store` on SQLite: look-ups read at once, commands wait for their place in a group commit. */
 export function sqliteStore(parts: {
   readonly rows: Rows;
+  readonly tables: Tables<Stored>;
   readonly commands: GroupCommit;
   readonly feed: Feed;
   readonly queue: SqliteQueue;
@@ -22,7 +25,7 @@ export function sqliteStore(parts: {
   readonly file: string;
   readonly close: () => Promise<void>;
 }): Store {
-  const { rows, commands, feed, queue, clock, file, close } = parts;
+  const { rows, tables, commands, feed, queue, clock, file, close } = parts;
   let closed: Promise<void> | undefined;
   const look = <T>(read: () => T): T => {
     if (closed) throw new StoreClosed(file);
@@ -62,7 +65,7 @@ export function sqliteStore(parts: {
     return { claimed, failed };
   };
   return {
-    ...lookUps(rows, look),
+    ...lookUps(rows, tables, look),
     create: (bearing, decide) =>
       command(() => decide(bearing && ('id' in bearing ? rows.get(bearing.id) : rows.withKey(bearing)))),
     update: <R extends keyof Reach>(reach: R, id: TaskId, decide: (subject: Reach[R]) => Verdict) =>

@@ -17,6 +17,7 @@ export function sqliteTables(
   };
   return {
     prefix: '',
+    by: (index) => `indexed by ${index}`,
     cells,
     name,
     read: <Row, T>(text: string, values: readonly Value[], use: (row: Row) => T) =>

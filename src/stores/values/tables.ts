@@ -10,6 +10,8 @@ export type Value = string | number | null | Uint8Array;
 export interface Tables<Text extends Value> {
   readonly prefix: string;
   readonly cells: Cells<Text>;
+  /** Goes after a table and names the index to use, where the planner needs that. */
+  by(index: string): string;
   /** How a text that is looked for as it is stands in its column. */
   name(text: string): string;
   /** The rows of a statement that only reads, as `use` returns them. */

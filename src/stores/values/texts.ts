@@ -60,6 +60,18 @@ export function taskIn(text: string): Task {
   } as Task;
 }
 
+export interface TaskRow<Text> {
+  readonly id: TaskId;
+  readonly body: Text;
+  readonly lease_until: number | null;
+}
+
+export function taskOf<Text>({ id, body, lease_until }: TaskRow<Text>, cells: Cells<Text>): Task {
+  const task = readingTask(id, () => taskIn(cells.read(body, 'tasks.body', id)));
+  if (task.id !== id) throw new DamagedRecord(id, 'what stands there is not this task');
+  return withLease(task, lease_until);
+}
+
 /** The task with the result that was kept apart. */
 export function withResult<Text>(
   task: DoneTask & { readonly outcome: ResultApart },
