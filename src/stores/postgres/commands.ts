@@ -244,8 +244,7 @@ export class Commands {
     const kept = new Set(written?.held.map(({ task }) => task.id));
     for (const id of writes.touched) if (!kept.has(id)) cache.delete(id);
     for (const one of written?.held ?? []) cache.set(one);
-    if (written) await feed.committed(written.notices, leftWork, urgency);
-    else await feed.committedUnheard(leftWork);
+    await feed.committed(written?.notices, leftWork, urgency);
   }
 
   /** Undefined if that did not do: then nothing was written. */

@@ -2,11 +2,12 @@ import type { Database } from '../../engine/queue.ts';
 import { StoreNotOpened } from '../../engine/store-errors.ts';
 import { type Clock, systemClock } from '../../model/clock.ts';
 import { newId } from '../../model/id.ts';
-import { pause, runtime } from '../../model/runtime.ts';
+import { runtime } from '../../model/runtime.ts';
 import { storedAudit } from '../values/audit.ts';
 import { storedCalls } from '../values/calls.ts';
 import { type Encryption, readKeys } from '../values/keys.ts';
 import type { RekeyReport } from '../values/rekey.ts';
+import { retried } from '../values/retry.ts';
 import { storedSecrets } from '../values/secrets.ts';
 import { storedSessions } from '../values/sessions.ts';
 import { Commands, lanes } from './commands.ts';
@@ -65,7 +66,8 @@ export interface PostgresOptions {
   readonly encryption?: Encryption;
 }
 
-const startingMs = 30_000;
+/** How often a server that is starting is asked again. */
+const startingMs = 100;
 
 /** Opens a database of tasks on a Postgres server. Its tables are made if they are not there. */
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<PostgresDatabase> {
@@ -213,13 +215,6 @@ function checkOptions(place: string, schema: string, connections: number): void 
 }
 
 /** A server that has just been started says so for a while. */
-async function whenStarted<T>(act: () => Promise<T>): Promise<T> {
-  for (const started = runtime.monotonic(); ; ) {
-    try {
-      return await act();
-    } catch (error) {
-      if (!isStarting(error) || runtime.monotonic() - started > startingMs) throw error;
-      await pause(100);
-    }
-  }
+function whenStarted<T>(act: () => Promise<T>): Promise<T> {
+  return retried(act, isStarting, startingMs);
 }

@@ -4,12 +4,12 @@ import { crashPoint } from '../../engine/crash-point.ts';
 import type { Database } from '../../engine/queue.ts';
 import { StoreClosed, StoreCorrupt, StoreNotOpened } from '../../engine/store-errors.ts';
 import { type Clock, systemClock } from '../../model/clock.ts';
-import { pause, runtime } from '../../model/runtime.ts';
 import { storedAudit } from '../values/audit.ts';
 import { storedCalls } from '../values/calls.ts';
 import { introduced, unlock } from '../values/encryption.ts';
 import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
 import type { RekeyReport } from '../values/rekey.ts';
+import { retried } from '../values/retry.ts';
 import { storedSecrets } from '../values/secrets.ts';
 import { storedSessions } from '../values/sessions.ts';
 import {
@@ -59,7 +59,6 @@ export interface SqliteOptions {
 /** Databases up to this size are checked whole when they are opened; damage in larger ones shows on access. */
 const checkedWholeBytes = 16 * 2 ** 20;
 const busyRetryMs = 5;
-const busyGiveUpMs = 30_000;
 
 /**
  * Opens a database of tasks, `memory:` or a file, which is made if it is not there. Several processes may open the
@@ -128,7 +127,7 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
   const commands = new GroupCommit(db, place, {
     begun() {
       // A transaction that came to nothing may have left some, and nobody may hear of it.
-      rows.takeOwn();
+      rows.takeWritten();
       // Another process may have introduced a key, which this one may not have.
       cells.refresh();
     },
@@ -139,7 +138,7 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
         crashPoint('commit: marked');
         shrinking.expect();
       }
-      feed.deliver({ stir: rows.takeLeftWork(), own: rows.takeOwn() });
+      feed.deliver(rows.takeWritten());
     },
   });
   const shrinking = new Shrinking({ db, commands, file, place });
@@ -353,13 +352,6 @@ function flushFolder(folder: string): void {
 }
 
 /** Other processes may be opening the same file. */
-async function whenFree<T>(act: () => T): Promise<T> {
-  for (const started = runtime.monotonic(); ; ) {
-    try {
-      return act();
-    } catch (error) {
-      if (!isBusy(error) || runtime.monotonic() - started > busyGiveUpMs) throw error;
-      await pause(busyRetryMs);
-    }
-  }
+function whenFree<T>(act: () => T): Promise<T> {
+  return retried(act, isBusy, busyRetryMs);
 }

@@ -2,19 +2,20 @@
 import type { Change, Family, Lineage, TaskWrite } from '../../engine/change.ts';
 import type { CommitNotice, IdempotencyScope } from '../../engine/store.ts';
 import type { Json } from '../../model/json.ts';
-import {
-  answeringOf,
-  type DoneTask,
-  joinKeyOf,
-  type Owner,
-  type Task,
-  type TaskId,
-} from '../../model/task.ts';
+import { answeringOf, joinKeyOf, type Owner, type Task, type TaskId } from '../../model/task.ts';
 import { saidOf } from '../values/audit.ts';
 import { DamagedRecord, damageOf } from '../values/damaged.ts';
 import { confirm } from '../values/look-ups.ts';
 import { standingCodeOf } from '../values/standing-codes.ts';
-import { bodyOf, eventsOrNone, eventsText, hasResultApart, journalIn, withResult } from '../values/texts.ts';
+import {
+  bodyOf,
+  eventsOrNone,
+  eventsText,
+  hasResultApart,
+  isEndedRoot,
+  journalIn,
+  withResult,
+} from '../values/texts.ts';
 import { familyIn, lineageIn } from '../values/trees.ts';
 import { ParsedTasks, type TaskRow } from './body.ts';
 import { type Cells, name, type Stored } from './cells.ts';
@@ -27,6 +28,12 @@ const keepRemovalsMs = 3_600_000;
 /** A commit with its number in the order of all. */
 export interface NumberedNotice extends CommitNotice {
   readonly seq: number;
+}
+
+export interface Written {
+  readonly own: readonly NumberedNotice[];
+  /** Whether there are tasks that no worker holds, to be claimed now or at a later moment. */
+  readonly leftWork: boolean;
 }
 
 export class Rows {
@@ -187,17 +194,11 @@ export class Rows {
   }
 
   /** What this connection wrote since the last call. */
-  takeOwn(): NumberedNotice[] {
-    const own = this.#own;
+  takeWritten(): Written {
+    const written = { own: this.#own, leftWork: this.#leftWork };
     this.#own = [];
-    return own;
-  }
-
-  /** True if commits since the last call left tasks that no worker holds, to be claimed now or at a later moment. */
-  takeLeftWork(): boolean {
-    const left = this.#leftWork;
     this.#leftWork = false;
-    return left;
+    return written;
   }
 
   #find(id: TaskId, owner?: Owner): TaskRow | undefined {
@@ -301,8 +302,4 @@ export class Rows {
     this.#sql.forgetResult.run(seq);
     this.#sql.remove.run(seq);
   }
-}
-
-function isEndedRoot(task: Task): task is DoneTask {
-  return task.phase === 'done' && task.parentId === undefined;
 }

@@ -2,6 +2,7 @@
 import type { Audit, AuditAction, AuditEntry } from '../../engine/audit.ts';
 import type { Cells } from './cells.ts';
 import { numberIn } from './cursor.ts';
+import { conditions } from './survey-sql.ts';
 import type { Tables, Value } from './tables.ts';
 
 const saidColumn = 'audit.said';
@@ -56,26 +57,26 @@ export function storedAudit<Text extends Value>(tables: Tables<Text>): Audit {
       );
     },
     async read({ limit, cursor = '0', taskId, owner, action, since, until }) {
-      const own = conditions([
+      const own = conditions<Value>([
         ['seq > ?', numberIn(cursor)],
         ['task = ?', taskId && name(taskId)],
         ['owner = ?', owner && name(owner)],
       ]);
       const passing = `
         select max(seq) as last, count(*) as passed
-        from (select seq from ${audit} where ${own.text} order by seq limit ${maxPassed}) as passed`;
+        from (select seq from ${audit} where ${own.texts.join(' and ')} order by seq limit ${maxPassed}) as passed`;
       type Passed = { readonly last: number; readonly passed: number };
       const [end] = await tables.read(passing, own.values, (row: Passed) => row);
       const { last, passed } = end!;
       if (passed === 0) return { entries: [] };
-      const wanted = conditions([
+      const wanted = conditions<Value>([
         ['seq <= ?', last],
         ['action = ?', action],
         ['at >= ?', since],
         ['at < ?', until],
       ]);
       const found = await tables.read(
-        `select * from ${audit} where ${own.text} and ${wanted.text} order by seq limit ?`,
+        `select * from ${audit} where ${[...own.texts, ...wanted.texts].join(' and ')} order by seq limit ?`,
         [...own.values, ...wanted.values, limit + 1],
         (row: SaidRow<Text> & { readonly seq: number }) => ({ seq: row.seq, entry: entryOf(row, cells) }),
       );
@@ -95,13 +96,5 @@ export function storedAudit<Text extends Value>(tables: Tables<Text>): Audit {
       ]);
       return gone.length;
     },
-  };
-}
-
-function conditions(all: readonly (readonly [text: string, value: Value | undefined])[]) {
-  const given = all.filter(([, value]) => value !== undefined);
-  return {
-    text: given.map(([text]) => text).join(' and '),
-    values: given.map(([, value]) => value!),
   };
 }

@@ -22,6 +22,10 @@ export function hasResultApart(task: Task): task is DoneTask & { readonly outcom
   return task.phase === 'done' && isApart(task.outcome);
 }
 
+export function isEndedRoot(task: Task): task is DoneTask {
+  return task.phase === 'done' && task.parentId === undefined;
+}
+
 /** The row's text, and the result to be kept apart, if it is large and not there already. */
 export function bodyOf(task: Task): { readonly body: string; readonly large?: string } {
   const outcome = task.phase === 'done' ? task.outcome : task.heldOutcome;
