@@ -60,6 +60,6 @@ function isEqual(one: Uint8Array, other: Uint8Array): boolean {
 
 function parsed(row: TaskRow, cells: Cells): Task {
   // To look for what a row of SQLite does not have costs more than all else here.
-  const id = cells.areBound ? row.id! : '';
+  const id = cells.keys ? row.id! : '';
   return taskIn(cells.read(row.body, 'tasks.body', id));
 }

@@ -160,25 +160,21 @@ export class Rows {
   }
 
   /** What this throws is undone, and then nobody may hear of it. */
-  apply(change: Pick<Change, 'writes' | 'removed' | 'audit'>, now: number): void {
+  apply({ writes, removed, audit }: Pick<Change, 'writes' | 'removed' | 'audit'>, now: number): void {
     const before = this.#own.length;
     try {
-      this.#apply(change, now);
+      for (const entry of audit ?? []) {
+        const { at, action, owner, task, said } = saidOf(entry, { cells: this.#cells, name });
+        this.#sql.audit.run(at, action, owner, task, said);
+      }
+      for (const write of writes) this.#write(write);
+      // The notice of removal is written before the rows go, so that the newest commit's number never shrinks.
+      for (const id of removed) this.#remove(id, now);
+      if (removed.length > 0) this.#sql.forgetRemovals.run(now - keepRemovalsMs, removed.length + 100);
     } catch (error) {
       this.#own.length = before;
       throw error;
     }
-  }
-
-  #apply({ writes, removed, audit }: Pick<Change, 'writes' | 'removed' | 'audit'>, now: number): void {
-    for (const entry of audit ?? []) {
-      const { at, action, owner, task, said } = saidOf(entry, { cells: this.#cells, name });
-      this.#sql.audit.run(at, action, owner, task, said);
-    }
-    for (const write of writes) this.#write(write);
-    // The notice of removal is written before the rows go, so that the newest commit's number never shrinks.
-    for (const id of removed) this.#remove(id, now);
-    if (removed.length > 0) this.#sql.forgetRemovals.run(now - keepRemovalsMs, removed.length + 100);
   }
 
   /** How many passes were left out; each was a claim and a commit that parked the task again. */

@@ -5,8 +5,8 @@
 import type { Cells } from './cells.ts';
 import type { Connection } from './driver.ts';
 
-export function prepare(db: Connection, { areBound }: Cells) {
-  const columns = areBound ? 'seq, body, lease_until, id' : 'seq, body, lease_until';
+export function prepare(db: Connection, { keys }: Cells) {
+  const columns = keys ? 'seq, body, lease_until, id' : 'seq, body, lease_until';
   return {
     get: asArrays(db.prepare(`select ${columns} from tasks where id = ?`)),
     // A task of another and one that is not there cost the same, to a fraction of a microsecond: both are looked for in

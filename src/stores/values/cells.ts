@@ -25,8 +25,7 @@ export interface Encoding<Text> {
 
 /** `Text` is what a column of text may hold. */
 export abstract class Cells<Text> {
-  /** Whether a value can be read only by who knows whose it is. */
-  readonly areBound: boolean;
+  /** With keys, a value can be read only by who knows whose it is. */
   readonly keys: Keys | undefined;
   readonly #place: string;
   readonly #encoding: Encoding<Text>;
@@ -36,7 +35,6 @@ export abstract class Cells<Text> {
 
   constructor(keys: Keys | undefined, place: string, encoding: Encoding<Text>) {
     this.keys = keys;
-    this.areBound = keys !== undefined;
     this.#place = place;
     this.#encoding = encoding;
   }
@@ -130,17 +128,15 @@ export abstract class Cells<Text> {
   }
 
   #hashed({ owner, tool, key }: IdempotencyScope): Text {
-    this.#lookup ??= this.readBytes(this.#storedLookup(), secretColumn, lookupSecret);
+    if (!this.#lookup) {
+      const stored = this.readLookup();
+      if (!stored) throw new Damaged('the secret for idempotency keys is missing');
+      this.#lookup = this.readBytes(stored, secretColumn, lookupSecret);
+    }
     const hash = createHmac('sha256', this.#lookup)
       .update(JSON.stringify([owner, tool, key]))
       .digest();
     return this.#encoding.sealed(hash);
-  }
-
-  #storedLookup(): Uint8Array {
-    const stored = this.readLookup();
-    if (!stored) throw new Damaged('the secret for idempotency keys is missing');
-    return stored;
   }
 }
 

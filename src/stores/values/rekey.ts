@@ -5,7 +5,6 @@
  */
 import { StoreNotUnlocked } from '../../engine/store-errors.ts';
 import { pause, runtime } from '../../model/runtime.ts';
-import type { Task } from '../../model/task.ts';
 import { placeOfSaid, type SaidRow } from './audit.ts';
 import type { Cells } from './cells.ts';
 import { keyIdOf } from './cipher.ts';
@@ -162,14 +161,11 @@ function reencrypted<Text extends Value>(table: Table, row: Row, cells: Cells<Te
   try {
     return valuesOf(table, row, cells);
   } catch (error) {
-    if (isUnreadable(error)) return undefined;
+    // Of a single value: the keys that the store has recorded were checked before.
+    const isUnreadable = [Damaged, StoreNotUnlocked, SyntaxError].some((Kind) => error instanceof Kind);
+    if (isUnreadable) return undefined;
     throw error;
   }
-}
-
-/** Of a single value: the keys that the store has recorded were checked before. */
-function isUnreadable(error: unknown): boolean {
-  return error instanceof Damaged || error instanceof StoreNotUnlocked || error instanceof SyntaxError;
 }
 
 function valuesOf<Text extends Value>(table: Table, row: Row, cells: Cells<Text>): Value[] {
@@ -185,12 +181,9 @@ function valuesOf<Text extends Value>(table: Table, row: Row, cells: Cells<Text>
     return { text, value: text === null ? null : cells.write(text, column, id, version) };
   });
   const values: Value[] = texts.map(({ value }) => value);
-  if (table === 'tasks') values.push(row.key === null ? null : keyOf(taskIn(texts[0]!.text!), cells));
-  return values;
-}
-
-function keyOf<Text>({ owner, tool, idempotency }: Task, cells: Cells<Text>): Text {
-  return cells.keyOf({ owner, tool, key: idempotency!.key });
+  if (table !== 'tasks') return values;
+  const { owner, tool, idempotency } = taskIn(texts[0]!.text!);
+  return [...values, row.key === null ? null : cells.keyOf({ owner, tool, key: idempotency!.key })];
 }
 
 /** One for each value. A hash counts as a value under the newest key, and as one without a key if there is none. */
