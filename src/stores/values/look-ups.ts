@@ -36,13 +36,8 @@ export function lookUps<Text extends Value>(
   };
 }
 
-function inTables<Text extends Value>({
-  prefix,
-  cells,
-  name,
-  by,
-  read,
-}: Tables<Text>): Pick<Store, OfTables> {
+function inTables<Text extends Value>(tables: Tables<Text>): Pick<Store, OfTables> {
+  const { prefix, cells, name, by, read } = tables;
   const tasks = `${prefix}tasks`;
   // SQLite recompiles a statement with a bare `limit ?` each time the limit is bound.
   const limited = 'limit cast(? as bigint)';
@@ -70,8 +65,8 @@ function inTables<Text extends Value>({
   return {
     async childIds(id) {
       type Row = { readonly id: TaskId; readonly parent_id: string; readonly ordinal: number };
-      const rows = await read(childrenSql, [name(id)], (row: Row) => row);
       const parent = name(id);
+      const rows = await read(childrenSql, [parent], (row: Row) => row);
       confirm(rows.every(({ parent_id, ordinal }, place) => parent_id === parent && ordinal === place));
       return rows.map((row) => row.id);
     },

@@ -18,12 +18,9 @@ export function storedSessions<Text extends Value>(tables: Tables<Text>): Sessio
     },
     async get(id) {
       type Row = { readonly owner: string; readonly opening: Text; readonly seen_at: number };
-      const [session] = await tables.read(select, [name(id)], ({ owner, opening, seen_at }: Row) => {
-        const record: SessionRecord = {
-          ...{ id, owner, seenAt: seen_at },
-          opening: JSON.parse(cells.read(opening, column, id)),
-        };
-        return record;
+      const [session] = await tables.read(select, [name(id)], (row: Row): SessionRecord => {
+        const opening = JSON.parse(cells.read(row.opening, column, id));
+        return { id, owner: row.owner, opening, seenAt: row.seen_at };
       });
       return session;
     },
