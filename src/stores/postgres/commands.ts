@@ -18,6 +18,7 @@ import type { Clock } from '../../model/clock.ts';
 import { hasCode, Refusal, refusal } from '../../model/errors.ts';
 import { runtime } from '../../model/runtime.ts';
 import type { Task, TaskId } from '../../model/task.ts';
+import { familyIn, lineageIn, SubtasksMissing } from '../values/trees.ts';
 import { isDisconnected, isMoved, worded } from './driver.ts';
 import type { Feed } from './feed.ts';
 import { Lane, type Turn } from './lanes.ts';
@@ -31,7 +32,7 @@ import {
   type Selected,
 } from './ready-tasks.ts';
 import type { RowCache } from './row-cache.ts';
-import { type Closure, familyIn, lineageIn, type Rows, SubtasksMissing } from './rows.ts';
+import type { Closure, Rows } from './rows.ts';
 import type { Vault } from './vault.ts';
 import { WriteStatements, type WrittenRow } from './write-statement.ts';
 import { type Flush, removeStatement, Writes, type Written } from './writes.ts';
@@ -243,8 +244,7 @@ export class Commands {
     const kept = new Set(written?.held.map(({ task }) => task.id));
     for (const id of writes.touched) if (!kept.has(id)) cache.delete(id);
     for (const one of written?.held ?? []) cache.set(one);
-    if (written) await feed.committed(written.notices, leftWork, urgency);
-    else await feed.committedUnheard(leftWork);
+    await feed.committed(written?.notices, leftWork, urgency);
   }
 
   /** Undefined if that did not do: then nothing was written. */

@@ -7,20 +7,17 @@ import { Damaged, DamagedRecord } from '../values/damaged.ts';
 
 export type Client = ClientBase;
 export type ClientPool = Pool;
+type Driver = typeof import('pg').default;
 
-/** A statement that is sent often; under its name it is planned once per connection. */
+/** Under its name a statement that is sent often is planned once per connection. */
 export interface Statement {
-  readonly name: string;
+  readonly name?: string;
   readonly text: string;
+  readonly query_timeout?: number;
 }
 
 /** A statement, or several, for which is waited however long it takes: the server must have been told that it may. */
-export interface Unhurried {
-  readonly text: string;
-  readonly query_timeout: number;
-}
-
-export function unhurried(text: string): Unhurried {
+export function unhurried(text: string): Statement {
   return { text, query_timeout: maxTimeoutMs };
 }
 
@@ -113,16 +110,24 @@ const livenessMs = 10_000;
 const sessionMark = 'holdfast.session';
 
 /** Whether connections to this URL are sessions of their own on the server, and not a pooler's. */
-export async function hasSessions(pg: typeof import('pg').default, config: ClientConfig): Promise<boolean> {
-  const client = new pg.Client({ ...config, options: `-c ${sessionMark}=on` });
-  client.on('error', () => {});
+export async function hasSessions(pg: Driver, config: ClientConfig): Promise<boolean> {
+  const marked = { ...config, options: `-c ${sessionMark}=on` };
   try {
-    await client.connect();
-    const { rows } = await client.query('select current_setting($1, true) as mark', [sessionMark]);
-    return rows[0].mark === 'on';
+    const [row] = await queryOnce(pg, marked, 'select current_setting($1, true) as mark', [sessionMark]);
+    return row.mark === 'on';
   } catch (error) {
     if (/unsupported startup parameter/.test((error as Error).message)) return false;
     throw error;
+  }
+}
+
+/** The rows of one statement, on a connection that is there for nothing else. */
+export async function queryOnce(pg: Driver, config: ClientConfig, text: string, values: unknown[]) {
+  const client = new pg.Client(config);
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return (await client.query(text, values)).rows;
   } finally {
     await client.end().catch(() => {});
   }
@@ -138,7 +143,7 @@ function getTypeParser(oid: number, format?: string): unknown {
 let defaultParsers: (oid: number, format?: string) => unknown = () => String;
 
 /** The package is optional for those who do not use Postgres. */
-export async function loadDriver(place: string): Promise<typeof import('pg').default> {
+export async function loadDriver(place: string): Promise<Driver> {
   try {
     const { default: pg } = await import('pg');
     defaultParsers = pg.types.getTypeParser as typeof defaultParsers;

@@ -70,9 +70,9 @@ export class Feed {
     this.#vault = vault;
     this.#liveness = liveness;
     this.#sql = statements(schema);
-    liveness.onNews(({ work }) => {
+    liveness.onNews((isWork) => {
       if (this.#listeners.size > 0) void this.#lookSoon();
-      if (work) this.#workCame();
+      if (isWork) this.#workCame();
     });
     liveness.onMissed(() => {
       this.#stepsBackUntil = runtime.monotonic() + steppingBackMs;
@@ -100,20 +100,19 @@ export class Feed {
 
   /**
    * Delivers what this process has committed. If a version before it has not been delivered, it is read from the
-   * database together with that one. Resolves once all listeners were called, or the server cannot be reached.
+   * database together with that one, and so is everything if what was committed is not known. Resolves once all
+   * listeners were called, or the server cannot be reached.
    */
-  async committed(notices: readonly CommitNotice[], leftWork: boolean, urgency?: Urgency): Promise<void> {
-    if (notices.length === 0) return;
-    if (this.#listeners.size === 0 || this.#areNext(notices))
+  async committed(
+    notices: readonly CommitNotice[] | undefined,
+    leftWork: boolean,
+    urgency?: Urgency,
+  ): Promise<void> {
+    if (notices?.length === 0) return;
+    if (notices && (this.#listeners.size === 0 || this.#areNext(notices)))
       for (const notice of notices) this.#deliver(notice);
-    else await this.#lookSoon();
+    else if (this.#listeners.size > 0) await this.#lookSoon();
     this.#report(leftWork, urgency);
-  }
-
-  /** The same if what was committed is not known: it is read. */
-  async committedUnheard(leftWork: boolean): Promise<void> {
-    if (this.#listeners.size > 0) await this.#lookSoon();
-    this.#report(leftWork);
   }
 
   /** Delivers the first commits of tasks, which were read in another way. */
@@ -135,7 +134,7 @@ export class Feed {
   }
 
   #report(leftWork: boolean, urgency?: Urgency): void {
-    this.#liveness.tell({ work: leftWork }, urgency);
+    this.#liveness.tell(leftWork, urgency);
     if (leftWork) this.#workCame();
   }
 

@@ -34,11 +34,6 @@ const laterMs = 20;
 const reportMs = 5_000;
 const reportedSeconds = 20;
 
-export interface News {
-  /** Tasks may be there to be claimed. */
-  readonly work: boolean;
-}
-
 export type Urgency = 'now' | 'later';
 
 export type DirectClient = Client & { end(): Promise<void> };
@@ -57,7 +52,7 @@ export class Liveness {
   readonly name: string;
   readonly #key: string;
   readonly #parts: Parts;
-  readonly #onNews = new Set<(news: News) => void>();
+  readonly #onNews = new Set<(isWork: boolean) => void>();
   readonly #onMissed = new Set<() => void>();
   readonly #missing = new Map<string, Missing>();
   readonly #tokens = new Tokens();
@@ -67,7 +62,8 @@ export class Liveness {
   #trustedAt = Number.POSITIVE_INFINITY;
   /** When the server was started. */
   #serverStart: string | undefined;
-  #pending: News | undefined;
+  /** A message to the others, and whether it is about work; undefined if there is none. */
+  #pending: boolean | undefined;
   #telling: Promise<void> | undefined;
   #later: Timer | undefined;
   #looking = false;
@@ -97,7 +93,8 @@ export class Liveness {
     this.#timers.push(runtime.setInterval(() => void this.#look(), lookMs).unref());
   }
 
-  onNews(listener: (news: News) => void): void {
+  /** Calls back when another process reports a commit; `isWork` if tasks may be there to be claimed. */
+  onNews(listener: (isWork: boolean) => void): void {
     this.#onNews.add(listener);
   }
 
@@ -107,8 +104,8 @@ export class Liveness {
   }
 
   /** Tells the other processes: what comes while one message is under way shares the next. */
-  tell(news: News, urgency: Urgency = 'now'): void {
-    this.#pending = { work: news.work || this.#pending?.work === true };
+  tell(isWork: boolean, urgency: Urgency = 'now'): void {
+    this.#pending = isWork || this.#pending === true;
     if (urgency === 'now') this.#tellNow();
     else this.#later ??= runtime.setTimeout(() => this.#tellNow(), laterMs).unref();
   }
@@ -165,7 +162,7 @@ export class Liveness {
         update ${schema}.tasks set deserted = true where holder = $1`,
         [this.name],
       )
-      .then(() => this.#say({ work: true }))
+      .then(() => this.#say(true))
       .catch(() => {});
     this.#client = undefined;
     await client?.end().catch(() => {});
@@ -229,24 +226,24 @@ export class Liveness {
   }
 
   #hear(payload: string | undefined): void {
-    const { from, ...news } = JSON.parse(payload ?? '{}') as News & { from?: string };
-    if (from !== this.name) for (const listener of this.#onNews) listener(news);
+    const { from, work } = JSON.parse(payload ?? '{}') as { from?: string; work?: boolean };
+    if (from !== this.name) for (const listener of this.#onNews) listener(work === true);
   }
 
   async #tellAll(): Promise<void> {
-    while (this.#pending) {
+    while (this.#pending !== undefined) {
       const waitMs = this.#tokens.take();
       if (waitMs > 0 && !this.#closed) await pause(waitMs);
-      const news = this.#pending;
+      const isWork = this.#pending;
       this.#pending = undefined;
       // What does not arrive is found by polling.
-      await this.#say(news).catch(() => {});
+      await this.#say(isWork).catch(() => {});
     }
   }
 
-  async #say(news: News): Promise<void> {
+  async #say(work: boolean): Promise<void> {
     const { schema, connections } = this.#parts;
-    const payload = JSON.stringify({ from: this.name, ...news });
+    const payload = JSON.stringify({ from: this.name, work });
     const text = 'select pg_notify($1, $2)';
     // On the own connection no commit waits for the disk.
     if (this.#client)

@@ -2,11 +2,14 @@ import type { Database } from '../../engine/queue.ts';
 import { StoreError } from '../../engine/store-errors.ts';
 import { type Clock, systemClock } from '../../model/clock.ts';
 import { newId } from '../../model/id.ts';
-import { pause, runtime } from '../../model/runtime.ts';
+import { runtime } from '../../model/runtime.ts';
+import { storedAudit } from '../values/audit.ts';
+import { storedCalls } from '../values/calls.ts';
 import { type Encryption, readKeys } from '../values/keys.ts';
 import type { RekeyReport } from '../values/rekey.ts';
-import { postgresAudit } from './audit.ts';
-import { postgresCalls } from './calls.ts';
+import { retried } from '../values/retry.ts';
+import { storedSecrets } from '../values/secrets.ts';
+import { storedSessions } from '../values/sessions.ts';
 import { Commands, lanes } from './commands.ts';
 import {
   clientConfig,
@@ -30,12 +33,11 @@ import { ReadyTasks } from './ready-tasks.ts';
 import { rekeyPostgres } from './rekey.ts';
 import { RowCache } from './row-cache.ts';
 import { Rows } from './rows.ts';
-import { checkServer, forgetForeignTransactions, migrate } from './schema.ts';
-import { postgresSecrets } from './secrets.ts';
-import { postgresSessions } from './sessions.ts';
+import { checkServer, forgetForeignTransactions, migrate, requestSql } from './schema.ts';
 import { estimatedSize } from './size.ts';
 import { postgresStore } from './store.ts';
 import { postgresSurvey } from './survey.ts';
+import { postgresTables } from './tables.ts';
 import { Vault } from './vault.ts';
 
 export interface PostgresDatabase extends Database {
@@ -64,7 +66,8 @@ export interface PostgresOptions {
   readonly encryption?: Encryption;
 }
 
-const startingMs = 30_000;
+/** How often a server that is starting is asked again. */
+const startingMs = 100;
 
 /** Opens a database of tasks on a Postgres server. Its tables are made if they are not there. */
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<PostgresDatabase> {
@@ -87,11 +90,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
       // A pooler would show this name also when this process is gone.
       const application_name = isDirect ? applicationNameOf(name) : 'holdfast';
       const pool = new pg.Pool({ ...config, ...shared, application_name, ...(verify && { verify }) });
-      const connections = new Connections(
-        pool,
-        place,
-        isDirect ? undefined : { settings: settingsOf(limits) },
-      );
+      const connections = new Connections(pool, place, isDirect ? undefined : settingsOf(limits));
       opened.push(connections);
       return connections;
     };
@@ -175,15 +174,16 @@ async function assemble(parts: {
       letGo();
     }
   };
+  const tables = postgresTables({ connections, vault, schema, place });
   const size = () => estimatedSize(connections, schema);
-  const store = postgresStore({ rows, commands, feed, queue, size, place, close });
+  const store = postgresStore({ rows, tables, commands, feed, queue, size, place, close });
   return {
     store,
     queue,
-    secrets: postgresSecrets(vault, schema),
-    sessions: postgresSessions(connections, vault, { schema, place }),
-    calls: postgresCalls(connections, cache, schema),
-    audit: postgresAudit({ connections, vault, schema, place }),
+    secrets: storedSecrets(tables),
+    sessions: storedSessions(tables),
+    calls: storedCalls(tables, requestSql, (id) => cache.delete(id)),
+    audit: storedAudit(tables),
     survey: postgresSurvey({ connections, vault, schema, clock, place }),
     onDisconnected(listener) {
       const lost = () =>
@@ -197,7 +197,7 @@ async function assemble(parts: {
     },
     close: () => store.close(),
     rekey: async () => {
-      rekeying ??= rekeyPostgres({ connections, vault, schema, place }).finally(() => {
+      rekeying ??= rekeyPostgres(tables, vault, place).finally(() => {
         rekeying = undefined;
       });
       return rekeying;
@@ -223,13 +223,6 @@ function checkOptions(place: string, schema: string, connections: number): void 
 }
 
 /** A server that has just been started says so for a while. */
-async function whenStarted<T>(act: () => Promise<T>): Promise<T> {
-  for (const started = runtime.monotonic(); ; ) {
-    try {
-      return await act();
-    } catch (error) {
-      if (!isStarting(error) || runtime.monotonic() - started > startingMs) throw error;
-      await pause(100);
-    }
-  }
+function whenStarted<T>(act: () => Promise<T>): Promise<T> {
+  return retried(act, isStarting, startingMs);
 }

@@ -14,7 +14,6 @@ import {
   isTaken,
   isWorthAnotherTry,
   type Statement,
-  type Unhurried,
   worded,
 } from './driver.ts';
 
@@ -33,13 +32,8 @@ export interface Sent {
   readonly values: readonly unknown[];
 }
 
-/** What poolers in transaction mode need: settings that end with the transaction, and no named statements. */
-export interface Pooling {
-  readonly settings: readonly string[];
-}
-
 export interface Transaction {
-  query<R = Row>(statement: Statement | Unhurried | string, values?: readonly unknown[]): Promise<R[]>;
+  query<R = Row>(statement: Statement | string, values?: readonly unknown[]): Promise<R[]>;
   /** What the statements gave with which it began. */
   found: readonly Row[][];
   /**
@@ -56,16 +50,17 @@ export interface Transaction {
 export class Connections {
   readonly #pool: ClientPool;
   readonly #place: string;
-  readonly #pooling: Pooling | undefined;
+  /** What poolers in transaction mode need: settings that end with the transaction, and no named statements. */
+  readonly #pooled: readonly string[] | undefined;
   readonly #broken = new Set<() => void>();
   #underWay = 0;
   #idle = Promise.withResolvers<void>();
   #closed = false;
 
-  constructor(pool: ClientPool, place: string, pooling?: Pooling) {
+  constructor(pool: ClientPool, place: string, pooled?: readonly string[]) {
     this.#pool = pool;
     this.#place = place;
-    this.#pooling = pooling;
+    this.#pooled = pooled;
     // Without listeners a restart of the server would end this process.
     pool.on('error', () => this.#tellBroken());
     pool.on('connect', (client) => void client.on('error', () => this.#tellBroken()));
@@ -131,7 +126,7 @@ export class Connections {
   ): Promise<T> {
     const client = await this.#pool.connect();
     let committing: Promise<unknown> | undefined;
-    const query = async <R>(statement: Statement | Unhurried | string, values: readonly unknown[] = []) =>
+    const query = async <R>(statement: Statement | string, values: readonly unknown[] = []) =>
       (await client.query(this.#queryOf(statement, values))).rows as R[];
     const transaction: Transaction = {
       found: [],
@@ -171,16 +166,13 @@ export class Connections {
   }
 
   #withSettings(opening: string): string {
-    const settings = this.#pooling?.settings.map((setting) => `; set local ${setting}`) ?? [];
+    const settings = this.#pooled?.map((setting) => `; set local ${setting}`) ?? [];
     return opening.replace(justBegin, [justBegin, ...settings].join(''));
   }
 
-  #queryOf(statement: Statement | Unhurried | string, values: readonly unknown[]) {
-    const { name, ...written } = {
-      name: undefined,
-      ...(typeof statement === 'string' ? { text: statement } : statement),
-    };
-    return { ...written, ...(name && !this.#pooling && { name }), values: values as unknown[] };
+  #queryOf(statement: Statement | string, values: readonly unknown[]) {
+    const { name, ...written }: Statement = typeof statement === 'string' ? { text: statement } : statement;
+    return { ...written, ...(name && !this.#pooled && { name }), values: values as unknown[] };
   }
 
   #persist<T>(act: () => Promise<T>): Promise<T> {

@@ -1,11 +1,11 @@
 /** Tasks as rows: what look-ups read. */
-import type { Family, Lineage } from '../../engine/change.ts';
-import type { CommitOfTask, Due, IdempotencyScope, ListQuery, Page } from '../../engine/store.ts';
+import type { Family } from '../../engine/change.ts';
+import type { IdempotencyScope } from '../../engine/store.ts';
 import type { Json } from '../../model/json.ts';
 import type { Owner, Task, TaskId } from '../../model/task.ts';
-import { numberBefore } from '../values/cursor.ts';
-import { DamagedRecord, readingTask, soundOnly } from '../values/damaged.ts';
-import { eventsIn, hasResultApart, journalIn, taskIn, withLease, withResult } from '../values/texts.ts';
+import { DamagedRecord } from '../values/damaged.ts';
+import { hasResultApart, journalIn, taskOf, withResult } from '../values/texts.ts';
+import { familyIn } from '../values/trees.ts';
 import { type Cells, name, named } from './cells.ts';
 import { prepared } from './driver.ts';
 import { Gathering } from './gathering.ts';
@@ -73,58 +73,14 @@ export class Rows {
     return rows.map((row) => this.task(row)).sort((one, other) => one.depth - other.depth);
   }
 
-  async childIds(id: TaskId): Promise<TaskId[]> {
-    const rows = await this.#connections.query<{ id: string }>(this.#sql.children, [name(id)]);
-    return rows.map((row) => named(row.id));
-  }
-
-  async list({ owner, limit, cursor }: ListQuery): Promise<Page> {
-    const rows = await this.#connections.query<TaskRow>(this.#sql.list, [
-      name(owner),
-      numberBefore(cursor),
-      limit + 1,
-    ]);
-    const page = soundOnly(rows.slice(0, limit), (row) => this.task(row));
-    return rows.length > limit ? { ...page, nextCursor: String(rows[limit - 1]!.seq) } : page;
-  }
-
-  async count(owner: Owner | undefined, what: 'live' | 'kept', upTo: number): Promise<number> {
-    // Without a limit there is nothing that Postgres would call a number.
-    const limit = Number.isSafeInteger(upTo) ? upTo : null;
-    const [row] =
-      owner === undefined
-        ? await this.#connections.query<{ n: number }>(this.#sql[all[what]], [limit])
-        : await this.#connections.query<{ n: number }>(this.#sql[own[what]], [limit, name(owner)]);
-    return row!.n;
-  }
-
   async journal(id: TaskId): Promise<Json[]> {
     const commits = await this.#journals.get(name(id));
     return commits.length === 0 ? [] : journalIn(id, commits, commits[0]!.journals, this.#cells);
   }
 
-  async commitsOf(id: TaskId, afterVersion: number, limit: number): Promise<CommitOfTask[]> {
-    const rows = await this.#connections.query<{ version: number; events: string }>(this.#sql.commitsOf, [
-      name(id),
-      afterVersion,
-      limit,
-    ]);
-    return readingTask(id, () =>
-      rows.map(({ version, events }) => ({
-        version,
-        events: eventsIn(this.#cells.read(events, 'commits.events', id, version)),
-      })),
-    );
-  }
-
   async leaveOut(before: number, limit: number): Promise<number> {
     const [row] = await this.#connections.query<{ passes: number }>(this.#sql.leaveOut, [before, limit]);
     return row!.passes;
-  }
-
-  async due(what: Due, now: number, limit: number): Promise<TaskId[]> {
-    const rows = await this.#connections.query<{ id: string }>(this.#sql[what], [now, limit]);
-    return rows.map((row) => named(row.id));
   }
 
   // --- For commands, inside a transaction -----------------------------------------------------------------
@@ -157,11 +113,8 @@ export class Rows {
     return { task: this.task(row), held: { seq, xmin, length: body.length } };
   }
 
-  task(row: Pick<TaskRow, 'id' | 'body' | 'lease_until'>): Task {
-    const id = named(row.id);
-    const task = readingTask(id, () => taskIn(this.#cells.read(row.body, 'tasks.body', id)));
-    if (task.id !== id) throw new DamagedRecord(id, 'what stands there is not this task');
-    return withLease(task, row.lease_until);
+  task(row: TaskRow): Task {
+    return taskOf({ ...row, id: named(row.id) }, this.#cells);
   }
 
   async #findJournals(ids: readonly string[]): Promise<JournalRow[][]> {
@@ -188,50 +141,9 @@ export interface Closure {
   readonly families: readonly TaskId[];
 }
 
-/** A task with its ancestors, out of tasks that were read; undefined if it is not among them. */
-export function lineageIn(tasks: ReadonlyMap<TaskId, Task>, id: TaskId): Lineage | undefined {
-  const task = tasks.get(id);
-  if (!task) return undefined;
-  const ancestors: Task[] = [];
-  for (let { parentId } = task; parentId !== undefined; parentId = ancestors.at(-1)!.parentId) {
-    const parent = tasks.get(parentId);
-    if (!parent) throw new DamagedRecord(id, `its parent ${parentId} is missing`);
-    ancestors.push(parent);
-  }
-  return { task, ancestors };
-}
-
-export function familyIn(tasks: ReadonlyMap<TaskId, Task>, id: TaskId): Family | undefined {
-  const lineage = lineageIn(tasks, id);
-  if (!lineage) return undefined;
-  // They were read in the order in which they were made.
-  const below = [...tasks.values()].filter(({ depth }) => depth > lineage.task.depth);
-  const descendants: Task[] = [];
-  for (let level = [lineage.task]; level.length > 0; ) {
-    const parents = new Map(level.map((parent) => [parent.id, parent.childCount]));
-    level = below.filter(({ parentId }) => parents.has(parentId!));
-    const count = [...parents.values()].reduce((sum, one) => sum + one, 0);
-    if (level.length !== count) throw new SubtasksMissing(id);
-    descendants.push(...level);
-  }
-  return { ...lineage, descendants };
-}
-
-/** They were started after the statement began that read their parent; the next statement sees them. */
-export class SubtasksMissing extends DamagedRecord {
-  constructor(id: TaskId) {
-    super(id, 'subtasks are missing below it');
-  }
-}
-
-const own = { live: 'countLive', kept: 'countKept' } as const;
-const all = { live: 'countAllLive', kept: 'countAllKept' } as const;
-
 function statements(schema: string) {
   const columns = 't.seq, t.id, t.body, t.lease_until, t.xmin::text as xmin';
   const tasks = `${schema}.tasks`;
-  const counted = (condition: string) =>
-    `select count(*) as n from (select 1 from ${tasks} where ${condition} limit $1) counted`;
   // What is joined is looked up row by row (`offset 0` keeps the planner from doing otherwise): it knows little of how
   // few rows there are, and would read whole tables.
   const above = (ids: string) => `
@@ -253,15 +165,6 @@ function statements(schema: string) {
       select ${columns} from ${tasks} t
       where seq = any(array(select seq from above union select seq from below))
       order by seq`,
-    children: `select id from ${tasks} where parent_id = $1 order by ordinal`,
-    list: `
-      select ${columns} from ${tasks} t where owner = $1 and parent_id is null and seq < $2 and unpublished is null
-      order by seq desc limit $3`,
-    countKept: counted('owner = $2 and parent_id is null'),
-    countAllKept: counted('parent_id is null'),
-    // Every root that is done has a moment when it goes.
-    countLive: counted('owner = $2 and parent_id is null and purge_at is null'),
-    countAllLive: counted('parent_id is null and purge_at is null'),
     journals: `
       select v.place, t.journals, c.version, c.journal
       from unnest($1::text[]) with ordinality as v (id, place)
@@ -269,11 +172,6 @@ function statements(schema: string) {
       left join lateral (
         select version, journal from ${schema}.commits where task = t.seq and journal is not null offset 0) c on true
       order by v.place, c.version`,
-    commitsOf: `
-      select c.version, c.events from (select seq from ${tasks} where id = $1) t
-      cross join lateral (
-        select version, events from ${schema}.commits where task = t.seq and version > $2 order by version limit $3) c
-      order by c.version`,
     leaveOut: `select ${schema}.leave_out($1, $2) as passes`,
     asking: `
       with recursive way as (
@@ -281,9 +179,6 @@ function statements(schema: string) {
         union select t.seq, t.parent_id from way cross join lateral (
           select seq, parent_id from ${tasks} where id = way.parent_id and parent_id is not null offset 0) t)
       select ${columns} from ${tasks} t where seq = any(array(select seq from way)) order by seq`,
-    deadline: `select id from ${tasks} where deadline_at <= $1 order by deadline_at limit $2`,
-    purge: `select id from ${tasks} where purge_at <= $1 order by purge_at limit $2`,
-    oldest: `select id from ${tasks} where ended_at <= $1 order by ended_at, seq limit $2`,
     resultApart: `select value from ${schema}.results where task = $1`,
     lock: `select ${columns} from ${tasks} t where id = any($1::text[]) order by seq for update`,
     lockAround: `

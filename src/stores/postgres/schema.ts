@@ -13,8 +13,9 @@
  * number as JavaScript has it comes back the same.
  */
 import { StoreError } from '../../engine/store-errors.ts';
+import { requestLength } from '../../model/task.ts';
+import type { RequestSql } from '../values/calls.ts';
 import { auditTables } from './audit.ts';
-import { requestIndex } from './calls.ts';
 import { unhurried } from './driver.ts';
 import { laneTables } from './lanes.ts';
 import type { Connections, Transaction } from './pool.ts';
@@ -51,6 +52,12 @@ const historyFunctions = `
     return passes;
   end $$;
 `;
+
+/** The request with which the id of a call ends; in a session a point stands before it. */
+export const requestSql: RequestSql = {
+  request: `right(answering, ${requestLength})`,
+  isInSession: `left(right(answering, ${requestLength + 1}), 1) = '.'`,
+};
 
 const migrations: readonly string[] = [
   `
@@ -101,7 +108,7 @@ const migrations: readonly string[] = [
   create index tasks_waiting on tasks (seq) where waiting;
   create index tasks_asking on tasks (root_id) where waiting and root_id is not null;
   create index tasks_to_join on tasks (join_key, seq) where join_key is not null;
-  ${requestIndex}
+  create index tasks_by_request on tasks ((${requestSql.request})) where ${requestSql.isInSession};
   create unique index tasks_by_idempotency_key on tasks (owner, tool, idempotency_key)
     where idempotency_key is not null;
 
@@ -186,7 +193,7 @@ export async function checkServer(connections: Connections, place: string): Prom
 
 /** Brings the tables up to date. Of several processes one migrates, and the others wait for it. */
 export async function migrate(connections: Connections, schema: string, place: string): Promise<void> {
-  if (await isThere(connections, `${schema}.holdfast_schema`))
+  if (await isThere(connections, 'to_regclass', `${schema}.holdfast_schema`))
     throw new StoreError(
       'STORE_NOT_OPENED',
       place,
@@ -199,7 +206,9 @@ export async function migrate(connections: Connections, schema: string, place: s
     await transaction.query('set local statement_timeout = 0');
     const lock = unhurried('select pg_advisory_xact_lock(hashtextextended($1, 0))');
     await transaction.query(lock, [`holdfast ${schema}`]);
-    if (!(await hasSchema(transaction, schema))) await transaction.query(`create schema ${schema}`);
+    // `create schema if not exists` asks for the right to create one even where it exists.
+    if (!(await isThere(transaction, 'to_regnamespace', schema)))
+      await transaction.query(`create schema ${schema}`);
     await transaction.query(`
       create table if not exists ${schema}.schema_version (
         version integer primary key, applied_at timestamptz not null default now())`);
@@ -219,26 +228,20 @@ export async function migrate(connections: Connections, schema: string, place: s
       await transaction.query('insert into schema_version (version) values ($1)', [index + 1]);
     }
   });
-  await forgetForeignTransactions(connections, schema);
 }
 
-/** `create schema if not exists` asks for the right to create one even where it exists. */
-async function hasSchema(on: Pick<Transaction, 'query'>, schema: string): Promise<boolean> {
-  const [row] = await on.query<{ found: boolean }>('select to_regnamespace($1) is not null as found', [
-    schema,
-  ]);
-  return row!.found;
-}
-
-async function isThere(connections: Connections, table: string): Promise<boolean> {
-  const [row] = await connections.query<{ found: boolean }>('select to_regclass($1) is not null as found', [
-    table,
-  ]);
+/** Whether there is a schema (`to_regnamespace`) or a table (`to_regclass`) of this name. */
+async function isThere(
+  on: Pick<Transaction, 'query'>,
+  find: 'to_regnamespace' | 'to_regclass',
+  name: string,
+): Promise<boolean> {
+  const [row] = await on.query<{ found: boolean }>(`select ${find}($1) is not null as found`, [name]);
   return row!.found;
 }
 
 async function versionOf(connections: Connections, schema: string): Promise<number> {
-  if (!(await isThere(connections, `${schema}.schema_version`))) return 0;
+  if (!(await isThere(connections, 'to_regclass', `${schema}.schema_version`))) return 0;
   const [row] = await connections.query<{ version: number | null }>(
     `select max(version) as version from ${schema}.schema_version`,
   );

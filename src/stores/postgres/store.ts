@@ -2,6 +2,7 @@ import type { Verdict } from '../../engine/change.ts';
 import type { Reach, Store } from '../../engine/store.ts';
 import { storeClosed } from '../../engine/store-errors.ts';
 import { lookUps } from '../values/look-ups.ts';
+import type { Tables } from '../values/tables.ts';
 import type { Commands } from './commands.ts';
 import { wording } from './driver.ts';
 import type { Feed } from './feed.ts';
@@ -11,6 +12,7 @@ import type { Rows } from './rows.ts';
 /** The `Store` on Postgres: look-ups read at once, commands share transactions. */
 export function postgresStore(parts: {
   readonly rows: Rows;
+  readonly tables: Tables<string>;
   readonly commands: Commands;
   readonly feed: Feed;
   readonly queue: PostgresQueue;
@@ -18,14 +20,14 @@ export function postgresStore(parts: {
   readonly place: string;
   readonly close: () => Promise<void>;
 }): Store {
-  const { rows, commands, feed, queue, size, place, close } = parts;
+  const { rows, tables, commands, feed, queue, size, place, close } = parts;
   let closed: Promise<void> | undefined;
   const look = async <T>(read: () => T | Promise<T>): Promise<T> => {
     if (closed) throw storeClosed(place);
     return wording(place, read);
   };
   return {
-    ...lookUps(rows, look),
+    ...lookUps(rows, tables, look),
     create: (bearing, decide) => commands.submit({ kind: 'create', bearing, decide }),
     update: (reach, id, decide) =>
       commands.submit({

@@ -3,9 +3,10 @@ import type { Survey } from '../../engine/survey.ts';
 import type { Clock } from '../../model/clock.ts';
 import type { Sql } from '../values/survey-sql.ts';
 import { guarded, Surveyor, type SurveySource } from '../values/surveyor.ts';
-import { named, name as stored } from './cells.ts';
+import { name as stored } from './cells.ts';
 import { wording } from './driver.ts';
 import type { Connections } from './pool.ts';
+import { numbered, withNames } from './tables.ts';
 import type { Vault } from './vault.ts';
 
 export function postgresSurvey(parts: {
@@ -17,14 +18,9 @@ export function postgresSurvey(parts: {
 }): Survey {
   const { connections, vault, schema, clock, place } = parts;
   const all = async <Row>({ text, values }: Sql): Promise<Row[]> => {
-    let count = 0;
-    const numbered = text.replaceAll('?', () => `$${++count}`);
     const names = values.map((value) => (typeof value === 'string' ? stored(value) : value));
-    const rows = await connections.query<Record<string, unknown>>(numbered, names);
-    for (const row of rows)
-      for (const column of ['id', 'owner', 'tool'])
-        if (column in row) row[column] = named(row[column] as string);
-    return rows as Row[];
+    const rows = await connections.query<Record<string, unknown>>(numbered(text), names);
+    return rows.map((row) => withNames(row) as Row);
   };
   const source: SurveySource<string> = {
     tasks: `${schema}.tasks`,

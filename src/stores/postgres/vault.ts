@@ -7,9 +7,9 @@
  * older key after the commit that introduces a new one. Postgres takes the snapshot of a statement after its locks.
  */
 import { runtime } from '../../model/runtime.ts';
+import { Cells, lookupSecret } from '../values/cells.ts';
 import { type EncryptionRecord, introduced, readRecord } from '../values/encryption.ts';
 import { type Keys, keyBytes } from '../values/keys.ts';
-import { lookupSecret, SealedCells } from '../values/sealed-cells.ts';
 import { secretColumn } from '../values/secrets.ts';
 import { marked, name } from './cells.ts';
 import type { Connections, Sent, Transaction } from './pool.ts';
@@ -32,7 +32,7 @@ interface Parts {
   readonly place: string;
 }
 
-export class Vault extends SealedCells<string> {
+export class Vault extends Cells<string> {
   readonly #parts: Parts;
   #lookup: Uint8Array | null = null;
 

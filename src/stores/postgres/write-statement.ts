@@ -4,7 +4,7 @@
  * planned once. It holds as a whole or not at all: every row that is changed must be the one that was read, the lane
  * must have its turn, and values must be encrypted with the newest key of the store.
  */
-import type { SaidRow } from '../values/said.ts';
+import type { SaidRow } from '../values/audit.ts';
 import { insertEntries } from './audit.ts';
 import type { Statement } from './driver.ts';
 import type { Turn } from './lanes.ts';

@@ -5,10 +5,10 @@
 import type { AuditEntry } from '../../engine/audit.ts';
 import type { Change, TaskWrite } from '../../engine/change.ts';
 import type { CommitNotice } from '../../engine/store.ts';
-import { answeringOf, type DoneTask, joinKeyOf, type Task, type TaskId } from '../../model/task.ts';
+import { answeringOf, joinKeyOf, type Task, type TaskId } from '../../model/task.ts';
+import { saidOf } from '../values/audit.ts';
 import { standingCodeOf } from '../values/standing-codes.ts';
-import { bodyOf, eventsText } from '../values/texts.ts';
-import { auditRow } from './audit.ts';
+import { bodyOf, eventsText, isEndedRoot } from '../values/texts.ts';
 import { type Cells, name } from './cells.ts';
 import { type CachedRow, type Held, xminOf } from './row-cache.ts';
 import type { Lists, RowOf, WrittenRow } from './write-statement.ts';
@@ -94,7 +94,7 @@ export class Writes {
             },
           ],
     );
-    const audit = this.#audit.map((entry) => auditRow(entry, this.#cells));
+    const audit = this.#audit.map((entry) => saidOf(entry, { cells: this.#cells, name }));
     const commits = this.#commits.map(({ made, ...row }) => ({
       ...row,
       nth: made === undefined ? null : nth.get(made)!,
@@ -200,10 +200,6 @@ export class Writes {
     };
     return { task, row, length: stored.length, large };
   }
-}
-
-function isEndedRoot(task: Task): task is DoneTask {
-  return task.phase === 'done' && task.parentId === undefined;
 }
 
 /** Takes rows of tasks away with all that belongs to them, and notices of removal that everybody has had time to read. */

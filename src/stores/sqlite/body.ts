@@ -49,10 +49,6 @@ export class ParsedTasks {
   }
 }
 
-export function toTask(row: TaskRow, cells: Cells): Task {
-  return withLease(parsed(row, cells), row.lease_until);
-}
-
 /** Encrypted anew, the same text is another value: one that is the same was found sound before. */
 function isSame(one: Stored, other: Stored): boolean {
   return one === other || (typeof one !== 'string' && typeof other !== 'string' && isEqual(one, other));
@@ -64,6 +60,6 @@ function isEqual(one: Uint8Array, other: Uint8Array): boolean {
 
 function parsed(row: TaskRow, cells: Cells): Task {
   // To look for what a row of SQLite does not have costs more than all else here.
-  const id = cells.areBound ? row.id! : '';
+  const id = cells.keys ? row.id! : '';
   return taskIn(cells.read(row.body, 'tasks.body', id));
 }

@@ -10,7 +10,7 @@ import { hasCode } from '../../model/errors.ts';
 import { runtime, type Timer } from '../../model/runtime.ts';
 import { tell } from '../values/listeners.ts';
 import { type Connection, isBusy } from './driver.ts';
-import type { NumberedNotice, Rows } from './rows.ts';
+import type { NumberedNotice, Rows, Written } from './rows.ts';
 
 const netMs = 250;
 const firstLookMs = 1;
@@ -69,16 +69,10 @@ export class Feed {
    * Delivers what was committed since the last delivery. While another process recovers the log after a crash
    * nothing can be read; the next look delivers it then.
    */
-  deliver({
-    stir = true,
-    own = [],
-  }: {
-    readonly stir?: boolean;
-    readonly own?: readonly NumberedNotice[];
-  } = {}): void {
+  deliver({ own, leftWork }: Written = { own: [], leftWork: true }): void {
     try {
       if (!this.#tellOwn(own)) this.#deliver();
-      if (stir) for (const listener of [...this.#stirred]) tell(listener);
+      if (leftWork) for (const listener of [...this.#stirred]) tell(listener);
     } catch (error) {
       // Whoever asks for anything in a file that was encrypted meanwhile hears of it there.
       if (hasCode(error, 'STORE_NOT_UNLOCKED')) return;

@@ -126,7 +126,8 @@ export function joinInstances(file: string): Instance {
       if (!keepMark) tryUnlink(markFile(name));
       tryUnlink(lockFile(name));
       lock.close();
-      tryRmdir(folder);
+      // Unless others are still there.
+      attempt(() => rmdirSync(folder));
     },
   };
 }
@@ -228,18 +229,15 @@ function makeFolder(folder: string, mode: number): void {
   }
 }
 
+/** Another process may have been faster. */
 function tryUnlink(file: string): void {
-  try {
-    unlinkSync(file);
-  } catch {
-    // Somebody else was faster.
-  }
+  attempt(() => unlinkSync(file));
 }
 
-function tryRmdir(folder: string): void {
+function attempt(act: () => void): void {
   try {
-    rmdirSync(folder);
+    act();
   } catch {
-    // Others are still there.
+    // Then it is as it is.
   }
 }

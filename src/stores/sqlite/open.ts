@@ -4,12 +4,14 @@ import { crashPoint } from '../../engine/crash-point.ts';
 import type { Database } from '../../engine/queue.ts';
 import { StoreError, storeClosed } from '../../engine/store-errors.ts';
 import { type Clock, systemClock } from '../../model/clock.ts';
-import { pause, runtime } from '../../model/runtime.ts';
+import { storedAudit } from '../values/audit.ts';
+import { storedCalls } from '../values/calls.ts';
 import { introduced, unlock } from '../values/encryption.ts';
 import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
 import type { RekeyReport } from '../values/rekey.ts';
-import { sqliteAudit } from './audit.ts';
-import { sqliteCalls } from './calls.ts';
+import { retried } from '../values/retry.ts';
+import { storedSecrets } from '../values/secrets.ts';
+import { storedSessions } from '../values/sessions.ts';
 import {
   type Connection,
   configure,
@@ -30,13 +32,12 @@ import { makePrivateFile, makePrivateFolder } from './private-files.ts';
 import { SqliteQueue } from './queue.ts';
 import { rekeySqlite } from './rekey.ts';
 import { Rows } from './rows.ts';
-import { migrate, versionOf } from './schema.ts';
+import { migrate, requestSql, versionOf } from './schema.ts';
 import { readSeal, readSealOfFileAlone, renewSeal, sealing } from './seal.ts';
-import { sqliteSecrets } from './secrets.ts';
-import { sqliteSessions } from './sessions.ts';
 import { Shrinking } from './shrinking.ts';
 import { sqliteStore } from './store.ts';
 import { sqliteSurvey } from './survey.ts';
+import { sqliteTables } from './tables.ts';
 import { readEncryption, Vault } from './vault.ts';
 
 export interface SqliteDatabase extends Database {
@@ -58,7 +59,6 @@ export interface SqliteOptions {
 /** Databases up to this size are checked whole when they are opened; damage in larger ones shows on access. */
 const checkedWholeBytes = 16 * 2 ** 20;
 const busyRetryMs = 5;
-const busyGiveUpMs = 30_000;
 
 /**
  * Opens a database of tasks, `memory:` or a file, which is made if it is not there. Several processes may open the
@@ -127,7 +127,7 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
   const commands = new GroupCommit(db, place, {
     begun() {
       // A transaction that came to nothing may have left some, and nobody may hear of it.
-      rows.takeOwn();
+      rows.takeWritten();
       // Another process may have introduced a key, which this one may not have.
       cells.refresh();
     },
@@ -138,7 +138,7 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
         crashPoint('commit: marked');
         shrinking.expect();
       }
-      feed.deliver({ stir: rows.takeLeftWork(), own: rows.takeOwn() });
+      feed.deliver(rows.takeWritten());
     },
   });
   const shrinking = new Shrinking({ db, commands, file, place });
@@ -162,16 +162,16 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
     if (allInFile) instance.finishMaking();
     instance.leave({ keepMark: !allInFile });
   };
-  const audit = sqliteAudit(db, commands, cells, place);
-  const store = sqliteStore({ rows, audit, commands, feed, queue, clock, file: place, close });
+  const tables = sqliteTables(db, commands, cells, place);
+  const store = sqliteStore({ rows, tables, commands, feed, queue, clock, file: place, close });
   shrinking.expect();
   return {
     store,
     queue,
-    secrets: sqliteSecrets(db, commands, cells),
-    sessions: sqliteSessions(db, commands, cells, place),
-    calls: sqliteCalls(db, commands, place),
-    audit,
+    secrets: storedSecrets(tables),
+    sessions: storedSessions(tables),
+    calls: storedCalls(tables, requestSql),
+    audit: storedAudit(tables),
     survey,
     close: () => store.close(),
     backup: async (target) => {
@@ -181,7 +181,7 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
     rekey: async () => {
       if (isClosing) throw storeClosed(place);
       rekeying ??= rekeySqlite({
-        ...{ db, vault: cells, commands, file, place },
+        ...{ db, vault: cells, tables, commands, file, place },
         isClosing: () => isClosing,
       }).finally(() => {
         rekeying = undefined;
@@ -362,13 +362,6 @@ function flushFolder(folder: string): void {
 }
 
 /** Other processes may be opening the same file. */
-async function whenFree<T>(act: () => T): Promise<T> {
-  for (const started = runtime.monotonic(); ; ) {
-    try {
-      return act();
-    } catch (error) {
-      if (!isBusy(error) || runtime.monotonic() - started > busyGiveUpMs) throw error;
-      await pause(busyRetryMs);
-    }
-  }
+function whenFree<T>(act: () => T): Promise<T> {
+  return retried(act, isBusy, busyRetryMs);
 }

@@ -1,36 +1,24 @@
 /** Tasks as rows: every statement on `tasks` and `commits` that a command or a look-up needs, synchronous. */
 import type { Change, Family, Lineage, TaskWrite } from '../../engine/change.ts';
-import type {
-  CommitNotice,
-  CommitOfTask,
-  Due,
-  IdempotencyScope,
-  ListQuery,
-  Page,
-} from '../../engine/store.ts';
+import type { CommitNotice, IdempotencyScope } from '../../engine/store.ts';
 import type { Json } from '../../model/json.ts';
-import {
-  answeringOf,
-  type DoneTask,
-  joinKeyOf,
-  type Owner,
-  type Task,
-  type TaskId,
-} from '../../model/task.ts';
-import { numberBefore } from '../values/cursor.ts';
-import { Damaged, DamagedRecord, damageOf, readingTask, soundOnly } from '../values/damaged.ts';
+import { answeringOf, joinKeyOf, type Owner, type Task, type TaskId } from '../../model/task.ts';
+import { saidOf } from '../values/audit.ts';
+import { DamagedRecord, damageOf } from '../values/damaged.ts';
+import { confirm } from '../values/look-ups.ts';
 import { standingCodeOf } from '../values/standing-codes.ts';
 import {
   bodyOf,
-  eventsIn,
   eventsOrNone,
   eventsText,
   hasResultApart,
+  isEndedRoot,
   journalIn,
   withResult,
 } from '../values/texts.ts';
-import { ParsedTasks, type TaskRow, toTask } from './body.ts';
-import type { Cells, Stored } from './cells.ts';
+import { familyIn, lineageIn } from '../values/trees.ts';
+import { ParsedTasks, type TaskRow } from './body.ts';
+import { type Cells, name, type Stored } from './cells.ts';
 import type { Connection } from './driver.ts';
 import { prepare } from './statements.ts';
 
@@ -40,6 +28,12 @@ const keepRemovalsMs = 3_600_000;
 /** A commit with its number in the order of all. */
 export interface NumberedNotice extends CommitNotice {
   readonly seq: number;
+}
+
+export interface Written {
+  readonly own: readonly NumberedNotice[];
+  /** Whether there are tasks that no worker holds, to be claimed now or at a later moment. */
+  readonly leftWork: boolean;
 }
 
 export class Rows {
@@ -73,32 +67,25 @@ export class Rows {
   }
 
   /** Inside a transaction. */
-  lineage(id: TaskId, withAncestors = true): Lineage | undefined {
+  task(id: TaskId): Task | undefined {
     const task = this.#read(this.#find(id));
-    if (!task) return undefined;
-    confirm(task.id === id);
-    const ancestors: Task[] = [];
-    if (!withAncestors) return { task, ancestors };
-    for (let parentId = task.parentId; parentId !== undefined; parentId = ancestors.at(-1)!.parentId) {
-      const parent = this.#read(this.#find(parentId));
-      if (!parent) throw new DamagedRecord(id, `its parent ${parentId} is missing`);
-      confirm(parent.id === parentId);
-      ancestors.push(parent);
-    }
-    return { task, ancestors };
+    confirm(!task || task.id === id);
+    return task;
+  }
+
+  /** Inside a transaction. */
+  lineage(id: TaskId): Lineage | undefined {
+    return lineageIn({ get: (one) => this.task(one) }, id);
   }
 
   family(id: TaskId): Family | undefined {
     return this.#atOneMoment(() => {
       const lineage = this.lineage(id);
       if (!lineage) return undefined;
-      const rows = lineage.task.childCount === 0 ? [] : this.#sql.descendants.all(id);
-      const descendants = rows.map((row) => this.#read(row)!).sort((a, b) => a.depth - b.depth);
-      const counted = [lineage.task, ...descendants].reduce((sum, { childCount }) => sum + childCount, 0);
-      if (counted !== descendants.length) throw new DamagedRecord(id, 'subtasks are missing below it');
-      const parents = new Set([id, ...descendants.map((task) => task.id)]);
-      confirm(descendants.every(({ parentId }) => parents.has(parentId!)));
-      return { ...lineage, descendants };
+      const { task, ancestors } = lineage;
+      const rows = task.childCount === 0 ? [] : this.#sql.descendants.all(id);
+      const below = rows.map((row) => this.#read(row)!);
+      return familyIn(new Map([task, ...ancestors, ...below].map((one) => [one.id, one])), id);
     });
   }
 
@@ -113,34 +100,12 @@ export class Rows {
     });
   }
 
-  childIds(id: TaskId): TaskId[] {
-    const rows = this.#sql.children.all(id) as { id: TaskId; parent_id: TaskId; ordinal: number }[];
-    confirm(rows.every(({ parent_id, ordinal }, place) => parent_id === id && ordinal === place));
-    return rows.map((row) => row.id);
-  }
-
   withKey(scope: IdempotencyScope): Task | undefined {
     const { owner, tool, key } = scope;
     const rows = this.#cells.keysOf(scope).map((stored) => this.#sql.withKey.get(owner, tool, stored));
     const task = this.#read(rows.find((row) => row !== undefined));
     confirm(!task || (task.owner === owner && task.tool === tool && task.idempotency?.key === key));
     return task;
-  }
-
-  list({ owner, limit, cursor }: ListQuery): Page {
-    const before = numberBefore(cursor);
-    const rows = this.#sql.list.all(owner, before, limit + 1) as unknown as TaskRow[];
-    confirm(rows.every(({ seq }, i) => seq < (rows[i - 1]?.seq ?? before)));
-    const page = soundOnly(rows.slice(0, limit), (row) =>
-      this.#taskOf(row, (one) => toTask(one, this.#cells)),
-    );
-    confirm(page.tasks.every((task) => task.owner === owner));
-    return rows.length > limit ? { ...page, nextCursor: String(rows[limit - 1]!.seq) } : page;
-  }
-
-  count(owner: Owner | undefined, what: 'live' | 'kept', upTo: number): number {
-    const { all, own } = this.#sql.count[what];
-    return ((owner === undefined ? all.get(upTo) : own.get(owner, upTo)) as { n: number }).n;
   }
 
   journal(id: TaskId): Json[] {
@@ -154,23 +119,6 @@ export class Rows {
       confirm(commits.every((commit) => commit.task === row.seq));
       return journalIn(id, commits, journals, this.#cells);
     });
-  }
-
-  commitsOf(id: TaskId, afterVersion: number, limit: number): CommitOfTask[] {
-    const row = this.#find(id);
-    if (!row) return [];
-    const commits = this.#sql.commitsOf.all(row.seq, afterVersion, limit);
-    return readingTask(id, () =>
-      (commits as unknown as { version: number; events: Stored }[]).map(({ version, events }) => ({
-        version,
-        events: eventsIn(this.#cells.read(events, 'commits.events', id, version)),
-      })),
-    );
-  }
-
-  due(what: Due, now: number, limit: number): TaskId[] {
-    const rows = this.#sql[what].all(now, limit) as { id: TaskId }[];
-    return rows.map(({ id }) => id);
   }
 
   size(): number {
@@ -212,21 +160,21 @@ export class Rows {
   }
 
   /** What this throws is undone, and then nobody may hear of it. */
-  apply(change: Pick<Change, 'writes' | 'removed'>, now: number): void {
+  apply({ writes, removed, audit }: Pick<Change, 'writes' | 'removed' | 'audit'>, now: number): void {
     const before = this.#own.length;
     try {
-      this.#apply(change, now);
+      for (const entry of audit ?? []) {
+        const { at, action, owner, task, said } = saidOf(entry, { cells: this.#cells, name });
+        this.#sql.audit.run(at, action, owner, task, said);
+      }
+      for (const write of writes) this.#write(write);
+      // The notice of removal is written before the rows go, so that the newest commit's number never shrinks.
+      for (const id of removed) this.#remove(id, now);
+      if (removed.length > 0) this.#sql.forgetRemovals.run(now - keepRemovalsMs, removed.length + 100);
     } catch (error) {
       this.#own.length = before;
       throw error;
     }
-  }
-
-  #apply({ writes, removed }: Pick<Change, 'writes' | 'removed'>, now: number): void {
-    for (const write of writes) this.#write(write);
-    // The notice of removal is written before the rows go, so that the newest commit's number never shrinks.
-    for (const id of removed) this.#remove(id, now);
-    if (removed.length > 0) this.#sql.forgetRemovals.run(now - keepRemovalsMs, removed.length + 100);
   }
 
   /** How many passes were left out; each was a claim and a commit that parked the task again. */
@@ -242,17 +190,11 @@ export class Rows {
   }
 
   /** What this connection wrote since the last call. */
-  takeOwn(): NumberedNotice[] {
-    const own = this.#own;
+  takeWritten(): Written {
+    const written = { own: this.#own, leftWork: this.#leftWork };
     this.#own = [];
-    return own;
-  }
-
-  /** True if commits since the last call left tasks that no worker holds, to be claimed now or at a later moment. */
-  takeLeftWork(): boolean {
-    const left = this.#leftWork;
     this.#leftWork = false;
-    return left;
+    return written;
   }
 
   #find(id: TaskId, owner?: Owner): TaskRow | undefined {
@@ -280,9 +222,9 @@ export class Rows {
     return task;
   }
 
-  #taskOf(row: TaskRow, parse = (one: TaskRow) => this.#parsed.taskOf(one)): Task {
+  #taskOf(row: TaskRow): Task {
     try {
-      return parse(row);
+      return this.#parsed.taskOf(row);
     } catch (error) {
       // Most rows are read without their id: it is looked up only for those that are damaged.
       throw damageOf(() => row.id ?? (this.#sql.idAt.get(row.seq) as { id: TaskId }).id, error);
@@ -356,13 +298,4 @@ export class Rows {
     this.#sql.forgetResult.run(seq);
     this.#sql.remove.run(seq);
   }
-}
-
-function isEndedRoot(task: Task): task is DoneTask {
-  return task.phase === 'done' && task.parentId === undefined;
-}
-
-/** An index of which a page was overwritten with another may lead anywhere; nobody may be shown the tasks of others. */
-function confirm(isWhatWasAskedFor: boolean): void {
-  if (!isWhatWasAskedFor) throw new Damaged('an index leads to the wrong tasks');
 }

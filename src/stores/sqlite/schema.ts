@@ -18,12 +18,19 @@
 import { crashPoint } from '../../engine/crash-point.ts';
 import { StoreError } from '../../engine/store-errors.ts';
 import { runtime } from '../../model/runtime.ts';
+import { requestLength } from '../../model/task.ts';
+import type { RequestSql } from '../values/calls.ts';
 import { Damaged } from '../values/damaged.ts';
 import { auditTables } from './audit.ts';
-import { requestIndex } from './calls.ts';
 import type { Connection } from './driver.ts';
 import { renewSeal, sealTable } from './seal.ts';
 import { encryptionTable } from './vault.ts';
+
+/** The request with which the id of a call ends; in a session a point stands before it. */
+export const requestSql: RequestSql = {
+  request: `substr(answering, ${-requestLength})`,
+  isInSession: `substr(answering, ${-requestLength - 1}, 1) = '.'`,
+};
 
 const migrations: readonly string[] = [
   `
@@ -72,7 +79,7 @@ const migrations: readonly string[] = [
   create index tasks_waiting on tasks (waiting) where waiting is not null;
   create index tasks_asking on tasks (root_id) where waiting is not null and root_id is not null;
   create index tasks_to_join on tasks (join_key, seq) where join_key is not null;
-  ${requestIndex}
+  create index tasks_by_request on tasks (${requestSql.request}) where ${requestSql.isInSession};
   create unique index tasks_by_idempotency_key on tasks (owner, tool, idempotency_key)
     where idempotency_key is not null;
 

@@ -7,7 +7,6 @@
 import { statSync } from 'node:fs';
 import { hasCode } from '../../model/errors.ts';
 import { runtime, type Timer } from '../../model/runtime.ts';
-import { BackgroundWork, type Progress } from '../values/background-work.ts';
 import { type Connection, canVacuumInSteps, largestLogBytes, wording } from './driver.ts';
 import type { GroupCommit } from './group-commit.ts';
 import { touchSeal } from './seal.ts';
@@ -17,6 +16,9 @@ import { runInThread } from './sql-thread.ts';
 const checkAfterMs = 1_000;
 /** Bounds how long the event loop is blocked by one transaction, and what that adds to the log. */
 const batchPages = 32;
+/** Cutting off pages rests this many times longer than the last transaction took. */
+const restFactor = 4;
+const minRestMs = 1;
 /** How long writers may wait for readers when the log is emptied. */
 const busyTimeoutMs = 5;
 const smallestGainBytes = 2 ** 20;
@@ -39,9 +41,9 @@ interface Parts {
 
 export class Shrinking {
   readonly #parts: Parts;
-  readonly #work: BackgroundWork;
   readonly #sizes: ReturnType<Connection['prepare']>;
   #timer: Timer | undefined;
+  #running: Promise<void> | undefined;
   #isStopped = false;
 
   constructor(parts: Parts) {
@@ -49,49 +51,54 @@ export class Shrinking {
     this.#sizes = parts.db.prepare(`
       select page_count as pages, freelist_count as free, page_size as pageBytes
       from pragma_page_count, pragma_freelist_count, pragma_page_size`);
-    this.#work = new BackgroundWork({
-      failure: `Unused space of ${parts.place} could not be given back`,
-      batch: () => this.#next(),
-    });
   }
 
   /** Checks the sizes in a moment, if no check is due yet. */
   expect(): void {
-    if (this.#timer || this.#isStopped) return;
-    this.#timer = runtime
-      .setTimeout(() => {
-        this.#timer = undefined;
-        this.#work.start();
-      }, checkAfterMs)
-      .unref();
+    if (!this.#timer) this.#checkAfter(checkAfterMs);
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
     runtime.clearTimeout(this.#timer);
-    await this.#work.stop();
+    await this.#running;
   }
 
-  async #next(): Promise<Progress> {
+  #checkAfter(ms: number): void {
+    if (this.#isStopped) return;
+    runtime.clearTimeout(this.#timer);
+    const check = () => {
+      this.#timer = undefined;
+      this.#running ??= this.#check().finally(() => {
+        this.#running = undefined;
+      });
+    };
+    this.#timer = runtime.setTimeout(check, ms).unref();
+  }
+
+  async #check(): Promise<void> {
+    const started = runtime.monotonic();
     try {
-      return await this.#step();
+      if (await this.#hasMore())
+        this.#checkAfter(Math.max(minRestMs, (runtime.monotonic() - started) * restFactor));
     } catch (error) {
-      // Space is short or somebody else is busy: the next check tries again.
-      if (hasCode(error, 'STORE_BUSY') || hasCode(error, 'STORE_FULL')) return 'end';
+      // Space is short or another process is busy: the next check tries again.
+      if (this.#isStopped || hasCode(error, 'STORE_BUSY', 'STORE_FULL')) return;
       this.#isStopped = true;
-      throw error;
+      const { message } = error as Error;
+      process.emitWarning(`Unused space of ${this.#parts.place} could not be given back: ${message}`);
     }
   }
 
-  async #step(): Promise<Progress> {
+  /** Gives a part of the space back; true if there is more. */
+  async #hasMore(): Promise<boolean> {
     const { db, commands, file } = this.#parts;
     if (canVacuumInSteps(db) && hasMuchFree(this.#measure())) {
       await commands.submit(() => this.#cutPages());
-      return 'rest';
+      return true;
     }
-    if (file === undefined || !this.#isWorthACheckpoint(file)) return 'end';
-    if (!(await this.#emptyLog(file))) this.expect();
-    return 'end';
+    if (file !== undefined && this.#isWorthACheckpoint(file) && !(await this.#emptyLog(file))) this.expect();
+    return false;
   }
 
   /** Inside a transaction, which must be sealed although no row has changed: the log may lose it like any other. */

@@ -5,8 +5,8 @@
 import type { Cells } from './cells.ts';
 import type { Connection } from './driver.ts';
 
-export function prepare(db: Connection, { areBound }: Cells) {
-  const columns = areBound ? 'seq, body, lease_until, id' : 'seq, body, lease_until';
+export function prepare(db: Connection, { keys }: Cells) {
+  const columns = keys ? 'seq, body, lease_until, id' : 'seq, body, lease_until';
   return {
     get: asArrays(db.prepare(`select ${columns} from tasks where id = ?`)),
     // A task of another and one that is not there cost the same, to a fraction of a microsecond: both are looked for in
@@ -35,28 +35,13 @@ export function prepare(db: Connection, { areBound }: Cells) {
       )
       select tasks.seq, body, lease_until, tasks.id from way join tasks on tasks.seq = way.seq order by way.seq`),
     idAt: db.prepare('select id from tasks where seq = ?'),
-    children: db.prepare('select id, parent_id, ordinal from tasks where parent_id = ? order by ordinal'),
     withKey: db.prepare(`select ${columns} from tasks where owner = ? and tool = ? and idempotency_key = ?`),
-    list: db.prepare(`
-      select ${columns} from tasks where owner = ? and parent_id is null and seq < ?
-        and unpublished is null
-      order by seq desc limit +?`),
-    // Every root that is done has a moment when it goes.
-    count: {
-      kept: counting(db, 'tasks_by_owner', 'parent_id is null'),
-      live: counting(db, 'tasks_live', 'parent_id is null and purge_at is null'),
-    },
     // By way of the rows themselves, because what the index says of them may be wrong.
     journal: db.prepare(`
       select own.task, own.version, own.journal
       from commits indexed by commits_with_journal join commits as own on own.seq = commits.seq
       where commits.task = ? and commits.journal is not null order by commits.version`),
     journals: db.prepare('select journals from tasks where seq = ?'),
-    commitsOf: db.prepare(`
-      select version, events from commits where task = ? and version > ? order by version limit +?`),
-    deadline: db.prepare('select id from tasks where deadline_at <= ? order by deadline_at limit +?'),
-    purge: db.prepare('select id from tasks where purge_at <= ? order by purge_at limit +?'),
-    oldest: db.prepare('select id from tasks where ended_at <= ? order by ended_at, seq limit +?'),
     size: db.prepare(`
       select (page_count - freelist_count) * page_size as bytes
       from pragma_page_count, pragma_freelist_count, pragma_page_size`),
@@ -78,6 +63,7 @@ export function prepare(db: Connection, { areBound }: Cells) {
     commit: db.prepare(
       'insert into commits (task, removed_id, version, at, events, journal, idle) values (?, ?, ?, ?, ?, ?, ?)',
     ),
+    audit: db.prepare('insert into audit (at, action, owner, task, said) values (?, ?, ?, ?, ?)'),
     idlePasses: db.prepare(
       'select task, version from commits where idle is not null and at < ? order by at limit +?',
     ),
@@ -99,13 +85,6 @@ export function prepare(db: Connection, { areBound }: Cells) {
     keepApart: db.prepare('insert or replace into results (task, value) values (?, ?)'),
     forgetResult: db.prepare('delete from results where task = ?'),
   };
-}
-
-/** In an index alone: no row is read. */
-function counting(db: Connection, index: string, condition: string) {
-  const sql = (more: string) =>
-    `select count(*) as n from (select 1 from tasks indexed by ${index} where ${condition} ${more} limit +?)`;
-  return { all: db.prepare(sql('')), own: db.prepare(sql('and owner = ?')) };
 }
 
 function asArrays<S extends { setReturnArrays(enabled: boolean): void }>(statement: S): S {

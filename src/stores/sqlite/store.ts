@@ -6,7 +6,8 @@ import type { Clock } from '../../model/clock.ts';
 import { Refusal, refusal } from '../../model/errors.ts';
 import type { TaskId } from '../../model/task.ts';
 import { lookUps } from '../values/look-ups.ts';
-import type { SqliteAudit } from './audit.ts';
+import type { Tables } from '../values/tables.ts';
+import type { Stored } from './cells.ts';
 import { worded } from './driver.ts';
 import type { Feed } from './feed.ts';
 import type { GroupCommit } from './group-commit.ts';
@@ -16,7 +17,7 @@ import type { Rows } from './rows.ts';
 /** The `Store` on SQLite: look-ups read at once, commands wait for their place in a group commit. */
 export function sqliteStore(parts: {
   readonly rows: Rows;
-  readonly audit: SqliteAudit;
+  readonly tables: Tables<Stored>;
   readonly commands: GroupCommit;
   readonly feed: Feed;
   readonly queue: SqliteQueue;
@@ -24,7 +25,7 @@ export function sqliteStore(parts: {
   readonly file: string;
   readonly close: () => Promise<void>;
 }): Store {
-  const { rows, audit, commands, feed, queue, clock, file, close } = parts;
+  const { rows, tables, commands, feed, queue, clock, file, close } = parts;
   let closed: Promise<void> | undefined;
   const look = <T>(read: () => T): T => {
     if (closed) throw storeClosed(file);
@@ -39,7 +40,6 @@ export function sqliteStore(parts: {
       rows.begin();
       const verdict = decide();
       if (verdict instanceof Refusal) throw verdict;
-      if (verdict.audit) audit.write(verdict.audit);
       // Last: once it has gone through, whoever follows the commits will hear of them.
       rows.apply(verdict, clock.now());
       return verdict;
@@ -51,7 +51,7 @@ export function sqliteStore(parts: {
     rows.begin();
     for (const { taskId, freed } of ready) {
       try {
-        const task = rows.lineage(taskId, false)?.task;
+        const task = rows.task(taskId);
         const verdict = task && decide(task, freed);
         if (verdict && !(verdict instanceof Refusal)) claimed.push({ change: verdict });
       } catch (error) {
@@ -60,19 +60,18 @@ export function sqliteStore(parts: {
       }
     }
     const changes = claimed.map(({ change }) => change);
-    for (const change of changes) if (change.audit) audit.write(change.audit);
-    rows.apply({ writes: changes.flatMap(({ writes }) => writes), removed: [] }, clock.now());
+    const writes = changes.flatMap((change) => change.writes);
+    rows.apply({ writes, removed: [], audit: changes.flatMap(({ audit = [] }) => audit) }, clock.now());
     return { claimed, failed };
   };
   return {
-    ...lookUps(rows, look),
+    ...lookUps(rows, tables, look),
     create: (bearing, decide) =>
       command(() => decide(bearing && ('id' in bearing ? rows.get(bearing.id) : rows.withKey(bearing)))),
     update: <R extends keyof Reach>(reach: R, id: TaskId, decide: (subject: Reach[R]) => Verdict) =>
       command(() => {
-        const around = reach === 'family' ? rows.family(id) : rows.lineage(id, reach === 'lineage');
-        if (!around) return refusal('TASK_NOT_FOUND', id);
-        return decide((reach === 'task' ? around.task : around) as Reach[R]);
+        const subject = rows[reach](id);
+        return subject ? decide(subject as Reach[R]) : refusal('TASK_NOT_FOUND', id);
       }),
     async claim(query, decide) {
       const ready = await look(() => queue.select(query));

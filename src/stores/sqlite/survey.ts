@@ -16,10 +16,6 @@ import { SqlThread, ThreadNotStarted } from './sql-thread.ts';
 const timeout = 2_000;
 const idleMs = 30_000;
 
-export interface SqliteSurvey extends Survey {
-  close(): Promise<void>;
-}
-
 interface Parts {
   readonly db: Connection;
   /** None in memory. */
@@ -29,7 +25,7 @@ interface Parts {
   readonly place: string;
 }
 
-export function sqliteSurvey({ db, file, cells, clock, place }: Parts): SqliteSurvey {
+export function sqliteSurvey({ db, file, cells, clock, place }: Parts): Survey & { close(): Promise<void> } {
   let thread = file === undefined ? undefined : new SqlThread(file, { timeout, readOnly: true, idleMs });
   let isClosed = false;
   const inThread = async (sql: Sql): Promise<unknown[] | undefined> => {

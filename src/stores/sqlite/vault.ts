@@ -4,9 +4,9 @@
  * that write come one after the other, so that from the commit that introduces a key nobody writes with an older one.
  */
 import { runtime } from '../../model/runtime.ts';
+import { Cells, lookupSecret } from '../values/cells.ts';
 import { type EncryptionRecord, notEncrypted, readRecord } from '../values/encryption.ts';
 import { type Keys, keyBytes } from '../values/keys.ts';
-import { lookupSecret, SealedCells } from '../values/sealed-cells.ts';
 import { secretColumn } from '../values/secrets.ts';
 import { blobs, type Stored } from './cells.ts';
 import type { Connection } from './driver.ts';
@@ -23,7 +23,7 @@ export function readEncryption(db: Connection): EncryptionRecord {
   return readRecord(row ? row.record : null);
 }
 
-export class Vault extends SealedCells<Stored> {
+export class Vault extends Cells<Stored> {
   readonly #db: Connection;
   readonly #revision: ReturnType<Connection['prepare']>;
 

@@ -83,10 +83,6 @@ export class Cipher {
     return value;
   }
 
-  isUnder(id: string, sealed: Uint8Array): boolean {
-    return startsWith(sealed, this.#key(id).header);
-  }
-
   /** Nearly all values of a database stand under one key, so that the last is tried before any name is read. */
   #keyUnder(sealed: Uint8Array): Derived {
     if (!this.#last || !startsWith(sealed, this.#last.header)) this.#last = this.#key(keyIdOf(sealed));

@@ -6,15 +6,14 @@ export class InvalidCursor extends HoldfastError {
   }
 }
 
-/** The number that a page goes down from. */
-export function numberBefore(cursor: string | undefined): number {
-  if (cursor === undefined) return Number.MAX_SAFE_INTEGER;
-  if (!/^\d{1,16}$/.test(cursor) || !Number.isSafeInteger(Number(cursor))) throw new InvalidCursor();
-  return Number(cursor);
+/** The number at which a page begins. */
+export function numberIn(cursor: string): number {
+  const number = Number(cursor);
+  if (!/^\d{1,16}$/.test(cursor) || !Number.isSafeInteger(number)) throw new InvalidCursor();
+  return number;
 }
 
-/** The number that a page goes up from. */
-export function numberAfter(cursor = '0'): number {
-  if (!/^\d{1,15}$/.test(cursor)) throw new InvalidCursor();
-  return Number(cursor);
+/** The number that a page goes down from. */
+export function numberBefore(cursor = String(Number.MAX_SAFE_INTEGER)): number {
+  return numberIn(cursor);
 }

@@ -33,25 +33,60 @@ interface Source {
   all<Row>(sql: Sql): Promise<Row[]>;
 }
 
-export class Overviews {
-  readonly #source: Source;
-  readonly #sql: SurveySql;
-  readonly #clock: Clock;
+/** Returns what answers queries; it keeps the cache. */
+export function overviewsOf(source: Source, sql: SurveySql, clock: Clock) {
   /** Buckets by the moment at which they begin, for each owner and length; the least recently used first. */
-  readonly #caches = new Map<string, Map<number, Bucket>>();
+  const caches = new Map<string, Map<number, Bucket>>();
 
-  constructor(source: Source, sql: SurveySql, clock: Clock) {
-    this.#source = source;
-    this.#sql = sql;
-    this.#clock = clock;
+  async function bucketsOf(
+    { owner, since, until, buckets }: OverviewQuery,
+    now: number,
+  ): Promise<readonly Bucket[]> {
+    const length = (until - since) / buckets;
+    const ranges = Array.from({ length: buckets }, (_, n): Range => {
+      return { from: since + n * length, before: n === buckets - 1 ? until : since + (n + 1) * length };
+    });
+    const cache = cacheOf(owner, length);
+    const found = new Map(cache);
+    const missing = ranges.filter(({ from }) => !found.has(from)).values();
+    const read = async () => {
+      for (const range of missing) {
+        const bucket = await readBucket(range, owner);
+        found.set(range.from, bucket);
+        if (range.before <= now - settledAfterMs) cache.set(range.from, bucket);
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, read));
+    dropFirst(cache, maxCached);
+    return ranges.map(({ from }) => found.get(from)!);
   }
 
-  async get(query: OverviewQuery): Promise<Overview> {
+  async function readBucket(range: Range, owner: Owner | undefined): Promise<Bucket> {
+    const bucket = new Map<string, number[]>();
+    const groups = await source.all<Group & { class: number }>(sql.endedGroups(range, owner));
+    for (const { tool, standing, class: duration, count } of groups) {
+      const counts = bucket.get(tool) ?? [];
+      bucket.set(tool, counts);
+      counts.push(standing, duration, count);
+    }
+    return bucket;
+  }
+
+  function cacheOf(owner: Owner | undefined, length: number): Map<number, Bucket> {
+    const key = JSON.stringify([length, owner ?? null]);
+    const cache = caches.get(key) ?? new Map<number, Bucket>();
+    caches.delete(key);
+    caches.set(key, cache);
+    dropFirst(caches, maxCaches);
+    return cache;
+  }
+
+  return async (query: OverviewQuery): Promise<Overview> => {
     const { owner } = query;
-    const now = this.#clock.now();
-    const groups = await this.#source.all<Group>(this.#sql.liveGroups(owner));
-    const [ready] = await this.#source.all<{ since: number | null }>(this.#sql.readySince(owner, now));
-    const buckets = await this.#buckets(query, now);
+    const now = clock.now();
+    const groups = await source.all<Group>(sql.liveGroups(owner));
+    const [ready] = await source.all<{ since: number | null }>(sql.readySince(owner, now));
+    const buckets = await bucketsOf(query, now);
     const whole = new Tally();
     const byTool = new Map<string, Tally>();
     const toolOf = (tool: string) => {
@@ -75,47 +110,7 @@ export class Overviews {
     );
     const tools = busiestFirst.map(([tool, tally]) => ({ tool, ...tally.live, ...tally.ended }));
     return { live: whole.live, readySince: ready!.since, ended: whole.ended, buckets: sums, tools };
-  }
-
-  async #buckets({ owner, since, until, buckets }: OverviewQuery, now: number): Promise<readonly Bucket[]> {
-    const length = (until - since) / buckets;
-    const ranges = Array.from({ length: buckets }, (_, n): Range => {
-      return { from: since + n * length, before: n === buckets - 1 ? until : since + (n + 1) * length };
-    });
-    const cache = this.#cacheOf(owner, length);
-    const found = new Map(cache);
-    const missing = ranges.filter(({ from }) => !found.has(from)).values();
-    const read = async () => {
-      for (const range of missing) {
-        const bucket = await this.#read(range, owner);
-        found.set(range.from, bucket);
-        if (range.before <= now - settledAfterMs) cache.set(range.from, bucket);
-      }
-    };
-    await Promise.all(Array.from({ length: atOnce }, read));
-    dropFirst(cache, maxCached);
-    return ranges.map(({ from }) => found.get(from)!);
-  }
-
-  async #read(range: Range, owner: Owner | undefined): Promise<Bucket> {
-    const bucket = new Map<string, number[]>();
-    const groups = await this.#source.all<Group & { class: number }>(this.#sql.endedGroups(range, owner));
-    for (const { tool, standing, class: duration, count } of groups) {
-      const counts = bucket.get(tool) ?? [];
-      bucket.set(tool, counts);
-      counts.push(standing, duration, count);
-    }
-    return bucket;
-  }
-
-  #cacheOf(owner: Owner | undefined, length: number): Map<number, Bucket> {
-    const key = JSON.stringify([length, owner ?? null]);
-    const cache = this.#caches.get(key) ?? new Map<number, Bucket>();
-    this.#caches.delete(key);
-    this.#caches.set(key, cache);
-    dropFirst(this.#caches, maxCaches);
-    return cache;
-  }
+  };
 }
 
 /** How many tasks have which standing, and how long those took that completed or failed. */

@@ -5,13 +5,13 @@
  */
 import { hasCode } from '../../model/errors.ts';
 import { pause, runtime } from '../../model/runtime.ts';
-import type { Task } from '../../model/task.ts';
+import { placeOfSaid, type SaidRow } from './audit.ts';
+import type { Cells } from './cells.ts';
 import { keyIdOf } from './cipher.ts';
 import { Damaged } from './damaged.ts';
 import { type EncryptionRecord, settled } from './encryption.ts';
 import { keyBytes } from './keys.ts';
-import { placeOfSaid, type SaidRow } from './said.ts';
-import type { SealedCells } from './sealed-cells.ts';
+import type { Tables, Value } from './tables.ts';
 import { taskIn } from './texts.ts';
 
 export interface RekeyReport {
@@ -36,56 +36,56 @@ export const valueColumns = {
 } as const satisfies Record<string, readonly string[]>;
 
 export type Table = keyof typeof valueColumns;
-export const tables = Object.keys(valueColumns) as Table[];
+const tableNames = Object.keys(valueColumns) as Table[];
 
 /** What a row is found by, all columns that a value is bound to, and `key`, the idempotency key of a task. */
-export type Row = Readonly<Record<string, unknown>>;
+type Row = Readonly<Record<string, Value>>;
 
-/** Which values of a row change, by column. */
-export interface Rewritten {
-  readonly row: Row;
-  readonly values: Readonly<Record<string, unknown>>;
+/** How a database finds the rows of a table: by numbers that grow, and with the columns that a value is bound to. */
+export interface Source {
+  readonly keys: readonly string[];
+  /** The table itself is `r`. */
+  readonly bound: string;
 }
 
-/** How much of a value is enough to find the id of its key. */
+/** How many bytes of a value are enough to find the id of its key. */
 export const headerBytes = 66;
+/** Bounds how long the event loop is blocked by one batch. */
+const batchRows = 100;
+const batchBytes = 256 * 1024;
+const scannedRows = 1_000;
+const firstRows = 4;
 
-/** What a database does for it. */
-export interface RekeyTarget<Text> {
-  readonly cells: SealedCells<Text>;
-  /** In one transaction: puts the next rows after `after` through `reencrypted`, and writes those that changed. */
-  rewrite(
-    table: Table,
-    after: Row | undefined,
-  ): Promise<{ readonly rows: readonly Row[]; readonly changed: readonly Rewritten[] }>;
-  /** The next rows; of their values only the beginnings are needed, and in full those of `secrets` and `key`. */
-  scan(table: Table, after: Row | undefined): Promise<readonly Row[]>;
+export interface RekeyTarget<Text extends Value> {
+  readonly tables: Tables<Text>;
+  readonly sources: Readonly<Record<Table, Source>>;
+  /** How long the beginning of a value is that names its key, as it stands in a column. */
+  readonly headerLength: number;
   /** In one transaction that no other one writes values next to. */
   change(decide: (record: EncryptionRecord) => EncryptionRecord | undefined): Promise<void>;
   /** Removes plain text that the database has deleted but not overwritten. */
   compact?(): Promise<void>;
 }
 
-export async function rekey<Text>(target: RekeyTarget<Text>): Promise<RekeyReport> {
-  const { cells } = target;
+export async function rekey<Text extends Value>(target: RekeyTarget<Text>): Promise<RekeyReport> {
+  const { headerLength } = target;
+  const { cells } = target.tables;
   let rewritten = 0;
-  for (const table of tables)
-    await eachBatch(async (after) => {
-      const { rows, changed } = await target.rewrite(table, after);
-      for (const { values } of changed)
-        rewritten += Object.values(values).filter((value) => value !== null).length;
-      return rows;
-    });
+  for (const table of tableNames) {
+    const sql = select(target, table, (column) => column);
+    for await (const rows of batches(target, table, sql, batchRows))
+      rewritten += await rewrite(target, table, rows);
+  }
   // From here on nobody writes with an older key, unless the record changes: then its new key has a rekeying of its own.
   const { revision } = cells.record;
   const counts = new Map<string | null, number>();
-  for (const table of tables)
-    await eachBatch(async (after) => {
-      const rows = await target.scan(table, after);
+  for (const table of tableNames) {
+    const start = (column: string) => `substr(${column}, 1, ${headerLength}) as ${column}`;
+    const sql = select(target, table, table === 'secrets' ? (column) => column : start);
+    for await (const rows of batches(target, table, sql, scannedRows))
       for (const row of rows)
         for (const id of keyIdsIn(table, row, cells)) counts.set(id, (counts.get(id) ?? 0) + 1);
-      return rows;
-    });
+  }
   const { record } = cells;
   if (record.newest !== null && record.isMixed && !counts.has(null)) await target.compact?.();
   await target.change((record) =>
@@ -98,59 +98,96 @@ export async function rekey<Text>(target: RekeyTarget<Text>): Promise<RekeyRepor
   return { newest, rewritten, keys, left };
 }
 
-/** Rests as long as each batch took, so that others get their share of the database. */
-async function eachBatch(next: (after: Row | undefined) => Promise<readonly Row[]>): Promise<void> {
-  for (let last: Row | undefined; ; ) {
+function select<Text extends Value>(
+  { tables, sources }: RekeyTarget<Text>,
+  table: Table,
+  value: (column: string) => string,
+): string {
+  const { keys, bound } = sources[table];
+  return `
+    select ${keys}, ${bound}, ${valueColumns[table].map(value)} from ${tables.prefix}${table} as r
+    where (${keys}) > (${keys.map(() => '?')}) order by ${keys} limit ?`;
+}
+
+/** All rows of a table. Rests as long as each batch took, so that others get their share of the database. */
+async function* batches<Text extends Value>(
+  { tables, sources }: RekeyTarget<Text>,
+  table: Table,
+  sql: string,
+  maxRows: number,
+): AsyncGenerator<readonly Row[]> {
+  let last: Row | undefined;
+  for (let limit = firstRows; ; ) {
     const started = runtime.monotonic();
-    const rows = await next(last);
+    const from = sources[table].keys.map((key) => last?.[key] ?? 0);
+    const rows = await tables.read(sql, [...from, limit], (row: Row) => row);
     if (rows.length === 0) return;
+    yield rows;
     last = rows.at(-1);
+    const values = rows.flatMap((row) => valueColumns[table].map((name) => row[name] as string | Uint8Array));
+    const bytes = values.reduce((sum, value) => sum + (value?.length ?? 0), 0);
+    limit = Math.ceil(Math.min(maxRows, limit * 2, (rows.length * batchBytes) / bytes));
     await pause(runtime.monotonic() - started);
   }
 }
 
-/** Rows in which no value changes are left out. */
-export function reencrypted<Text>(table: Table, rows: readonly Row[], cells: SealedCells<Text>): Rewritten[] {
-  const { newest } = cells.record;
-  return rows.flatMap((row) => {
-    if (keyIdsIn(table, row, cells).every((id) => id === newest)) return [];
-    try {
-      return [{ row, values: valuesOf(table, row, cells) }];
-    } catch (error) {
-      if (isUnreadable(error)) return [];
-      throw error;
-    }
+/** Returns how many values were re-encrypted. */
+async function rewrite<Text extends Value>(
+  { tables, sources }: RekeyTarget<Text>,
+  table: Table,
+  rows: readonly Row[],
+): Promise<number> {
+  const columns = table === 'tasks' ? ['body', 'idempotency_key'] : valueColumns[table];
+  // A row that has changed since it was read has been written with the newest key.
+  const found = [...sources[table].keys, columns[0]!];
+  const equal = (names: readonly string[]) => names.map((name) => `${name} = ?`);
+  const update = `update ${tables.prefix}${table} set ${equal(columns)} where ${equal(found).join(' and ')}`;
+  let rewritten = 0;
+  await tables.writeCells(update, () => {
+    const changed = rows.flatMap((row) => {
+      const values = reencrypted(table, row, tables.cells);
+      return values ? [{ row, values }] : [];
+    });
+    rewritten = changed.flatMap(({ values }) => values.filter((value) => value !== null)).length;
+    return changed.map(({ row, values }) => [...values, ...found.map((name) => row[name]!)]);
   });
+  return rewritten;
 }
 
-/** Of a single value: the keys that the store has recorded were checked before. */
-function isUnreadable(error: unknown): boolean {
-  return error instanceof Damaged || hasCode(error, 'STORE_NOT_UNLOCKED') || error instanceof SyntaxError;
+/** The values of a row under the newest key; undefined if they are already, or cannot be read. */
+function reencrypted<Text extends Value>(table: Table, row: Row, cells: Cells<Text>): Value[] | undefined {
+  const { newest } = cells.record;
+  if (keyIdsIn(table, row, cells).every((id) => id === newest)) return undefined;
+  try {
+    return valuesOf(table, row, cells);
+  } catch (error) {
+    // Of a single value: the keys that the store has recorded were checked before.
+    if (error instanceof Damaged || error instanceof SyntaxError || hasCode(error, 'STORE_NOT_UNLOCKED'))
+      return undefined;
+    throw error;
+  }
 }
 
-function valuesOf<Text>(table: Table, row: Row, cells: SealedCells<Text>): Record<string, unknown> {
+function valuesOf<Text extends Value>(table: Table, row: Row, cells: Cells<Text>): Value[] {
   const id = table === 'audit' ? placeOfSaid(row as unknown as SaidRow<Text>) : (row.id as string);
   const version = row.version as number | undefined;
   if (table === 'secrets') {
     const secret = cells.readBytes(row.value as Uint8Array, 'secrets.value', id);
-    return { value: cells.writeBytes(secret, 'secrets.value', id) };
+    return [cells.writeBytes(secret, 'secrets.value', id)];
   }
-  const values: Record<string, unknown> = {};
-  for (const name of valueColumns[table]) {
+  const texts = valueColumns[table].map((name) => {
     const column = `${table}.${name}`;
     const text = row[name] === null ? null : cells.read(row[name] as Text, column, id, version);
-    values[name] = text === null ? null : cells.write(text, column, id, version);
-    if (table === 'tasks') values.key = row.key === null ? null : keyOf(taskIn(text!), cells);
-  }
-  return values;
-}
-
-function keyOf<Text>({ owner, tool, idempotency }: Task, cells: SealedCells<Text>): Text {
-  return cells.keyOf({ owner, tool, key: idempotency!.key });
+    return { text, value: text === null ? null : cells.write(text, column, id, version) };
+  });
+  const values: Value[] = texts.map(({ value }) => value);
+  if (table !== 'tasks') return values;
+  const { owner, tool, idempotency } = taskIn(texts[0]!.text!);
+  return [...values, row.key === null ? null : cells.keyOf({ owner, tool, key: idempotency!.key })];
 }
 
 /** One for each value. A hash counts as a value under the newest key, and as one without a key if there is none. */
-function keyIdsIn<Text>(table: Table, row: Row, cells: SealedCells<Text>): (string | null)[] {
+function keyIdsIn<Text>(table: Table, row: Row, cells: Cells<Text>): (string | null)[] {
   const ids = valueColumns[table].flatMap((name) => {
     const stored = row[name];
     if (stored === null) return [];

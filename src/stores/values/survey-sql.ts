@@ -61,33 +61,33 @@ export class SurveySql {
   }
 
   ofOwner(owner: Owner): Lane {
-    const text = `${this.#by('tasks_by_owner')} where parent_id is null and owner = ?`;
+    const text = `${this.#dialect.by('tasks_by_owner')} where parent_id is null and owner = ?`;
     return { text, values: [owner], order: 'seq' };
   }
 
   /** Roots that have ended. */
   endedOfTool(tool: string): Lane {
-    const text = `${this.#by('tasks_ended_by_tool')} where ended_at is not null and tool = ?`;
+    const text = `${this.#dialect.by('tasks_ended_by_tool')} where ended_at is not null and tool = ?`;
     return { text, values: [tool], order: 'seq' };
   }
 
   /** Roots that have ended, but did not complete. */
   ended(code: number): Lane {
-    const text = `${this.#by('tasks_ended_badly')} where standing > 4 and ended_at is not null and standing = ${code}`;
+    const text = `${this.#dialect.by('tasks_ended_badly')} where standing > 4 and ended_at is not null and standing = ${code}`;
     return { text, values: [], order: 'seq' };
   }
 
   /** Live roots. Their index is not in the order of numbers, because it changes with every standing. */
   live({ owner, tool, standings = allStandings }: SurveyFilter): Lane {
     const codes = standings.filter(isLive).map(codeOf);
-    const text = `${this.#by('tasks_live')} where parent_id is null and purge_at is null
+    const text = `${this.#dialect.by('tasks_live')} where parent_id is null and purge_at is null
       and standing in (${codes})${owner === undefined ? '' : ' and owner = ?'}${tool === undefined ? '' : ' and tool = ?'}`;
     return { text, values: [owner, tool].filter((one) => one !== undefined), order: '+seq' };
   }
 
   /** Subtasks with an open question. */
   asking(): Lane {
-    const text = `${this.#by('tasks_waiting')} where waiting = true and parent_id is not null`;
+    const text = `${this.#dialect.by('tasks_waiting')} where waiting = true and parent_id is not null`;
     return { text, values: [], order: 'seq' };
   }
 
@@ -188,7 +188,7 @@ export class SurveySql {
     const ms = 'case when ended_at > created_at then ended_at - created_at else 0 end';
     const text = `
       select tool, standing, cast(round(ln(1 + ${ms}) / ${classGrowth}) as integer) as class, count(*) as count
-      from ${this.#dialect.tasks} ${this.#by('tasks_by_end')}
+      from ${this.#dialect.tasks} ${this.#dialect.by('tasks_by_end')}
       where ended_at is not null and ended_at >= ? and ended_at < ? ${owner === undefined ? '' : 'and owner = ?'}
       group by 1, 2, 3`;
     return { text, values: [from, before, ...(owner === undefined ? [] : [owner])] };
@@ -201,16 +201,12 @@ export class SurveySql {
     const owners = owner === undefined ? [] : [owner];
     const text = `
       select min(since) as since from (
-        select min(wake_at) as since from ${tasks} ${this.#by('tasks_in_turn')}
+        select min(wake_at) as since from ${tasks} ${this.#dialect.by('tasks_in_turn')}
         where ready = true and holder is null ${own}
         union all
-        select min(wake_at) from ${tasks} ${this.#by('tasks_sleeping')}
+        select min(wake_at) from ${tasks} ${this.#dialect.by('tasks_sleeping')}
         where ${isAsleep} and holder is null and wake_at is not null and wake_at <= ? ${own}) as moments`;
     return { text, values: [...owners, now, ...owners] };
-  }
-
-  #by(index: string): string {
-    return this.#dialect.by(index);
   }
 
   /** The next tasks of these lanes, the highest number first. */
@@ -239,15 +235,17 @@ const columns = 't.seq, t.id, t.owner, t.tool, t.standing, t.created_at, t.lease
 function conditionOf({ owner, tool, standings, since, until }: SurveyFilter): Sql {
   const codes = (standings ?? allStandings).map(codeOf);
   if (standings?.includes('waiting')) codes.push(asking);
-  const conditions: (readonly [string, Value | undefined])[] = [
+  const given = conditions<Value>([
     ['owner = ?', owner],
     ['tool = ?', tool],
     ['created_at >= ?', since],
     ['created_at < ?', until],
-  ];
-  const given = conditions.filter(([, value]) => value !== undefined);
-  return {
-    text: `(${[`standing in (${codes})`, ...given.map(([text]) => text)].join(' and ')})`,
-    values: given.map(([, value]) => value!),
-  };
+  ]);
+  return { text: `(${[`standing in (${codes})`, ...given.texts].join(' and ')})`, values: given.values };
+}
+
+/** Those that have a value. */
+export function conditions<V>(all: readonly (readonly [text: string, value: V | undefined])[]) {
+  const given = all.filter(([, value]) => value !== undefined);
+  return { texts: given.map(([text]) => text), values: given.map(([, value]) => value!) };
 }

@@ -4,8 +4,6 @@ import {
   type HistoryCommit,
   type HistoryPage,
   isDamaged,
-  type Overview,
-  type OverviewQuery,
   type Survey,
   type SurveyCount,
   type SurveyFilter,
@@ -17,7 +15,7 @@ import { standings as allStandings, standingOf } from '../../model/standing.ts';
 import type { Task, TaskId } from '../../model/task.ts';
 import { numberBefore } from './cursor.ts';
 import { DamagedRecord, readingTask } from './damaged.ts';
-import { Overviews } from './overview.ts';
+import { overviewsOf } from './overview.ts';
 import { codeOf, isLive, standingAt } from './standing-codes.ts';
 import { clockSlackMs, type Dialect, type Lane, type Range, type Sql, SurveySql } from './survey-sql.ts';
 import { eventsIn, taskIn, withLease } from './texts.ts';
@@ -74,13 +72,13 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
   readonly #source: SurveySource<Text>;
   readonly #sql: SurveySql;
   readonly #budget: () => () => boolean;
-  readonly #overviews: Overviews;
+  readonly overview: Survey['overview'];
 
   constructor(source: SurveySource<Text>, { clock, budget = timeBudget }: SurveyorOptions) {
     this.#source = source;
     this.#sql = new SurveySql(source);
     this.#budget = budget;
-    this.#overviews = new Overviews(source, this.#sql, clock);
+    this.overview = overviewsOf(source, this.#sql, clock);
   }
 
   async list({
@@ -118,10 +116,6 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
       if (total > upTo || (!isLast && isOver())) return { count: Math.min(total, upTo), isMore: true };
     }
     return { count: total, isMore: false };
-  }
-
-  overview(query: OverviewQuery): Promise<Overview> {
-    return this.#overviews.get(query);
   }
 
   async history(

@@ -22,6 +22,10 @@ export function hasResultApart(task: Task): task is DoneTask & { readonly outcom
   return task.phase === 'done' && isApart(task.outcome);
 }
 
+export function isEndedRoot(task: Task): task is DoneTask {
+  return task.phase === 'done' && task.parentId === undefined;
+}
+
 /** The row's text, and the result to be kept apart, if it is large and not there already. */
 export function bodyOf(task: Task): { readonly body: string; readonly large?: string } {
   const outcome = task.phase === 'done' ? task.outcome : task.heldOutcome;
@@ -58,6 +62,18 @@ export function taskIn(text: string): Task {
     inputs: [],
     ...stored,
   } as Task;
+}
+
+export interface TaskRow<Text> {
+  readonly id: TaskId;
+  readonly body: Text;
+  readonly lease_until: number | null;
+}
+
+export function taskOf<Text>({ id, body, lease_until }: TaskRow<Text>, cells: Cells<Text>): Task {
+  const task = readingTask(id, () => taskIn(cells.read(body, 'tasks.body', id)));
+  if (task.id !== id) throw new DamagedRecord(id, 'what stands there is not this task');
+  return withLease(task, lease_until);
 }
 
 /** The task with the result that was kept apart. */

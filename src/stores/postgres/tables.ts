@@ -1,0 +1,50 @@
+import type { Tables, Value } from '../values/tables.ts';
+import { named, name as stored } from './cells.ts';
+import { type Statement, wording } from './driver.ts';
+import type { Connections } from './pool.ts';
+import type { Vault } from './vault.ts';
+
+export function postgresTables(parts: {
+  readonly connections: Connections;
+  readonly vault: Vault;
+  readonly schema: string;
+  readonly place: string;
+}): Tables<string> {
+  const { connections, vault, schema, place } = parts;
+  const statements = new Map<string, Statement>();
+  const statementOf = (text: string) => {
+    const statement = statements.get(text) ?? { name: `table ${statements.size}`, text: numbered(text) };
+    statements.set(text, statement);
+    return statement;
+  };
+  return {
+    prefix: `${schema}.`,
+    by: () => '',
+    cells: vault,
+    name: stored,
+    read: <Row, T>(text: string, values: readonly Value[], use: (row: Row) => T) =>
+      wording(place, async () => {
+        const rows = await connections.query<Record<string, unknown>>(statementOf(text), values);
+        return rows.map((row) => use(withNames(row) as Row));
+      }),
+    write: (text, values) => connections.query(statementOf(text), values),
+    writeCells: (text, rows) =>
+      vault.transact(async (transaction) => {
+        await Promise.all(rows().map((values) => transaction.query(statementOf(text), values)));
+      }),
+  };
+}
+
+/** Postgres numbers the values that others mark with question marks. */
+export function numbered(text: string): string {
+  let count = 0;
+  return text.replaceAll('?', () => `$${++count}`);
+}
+
+/** A row in which names are what they were before they were made fit for Postgres. */
+export function withNames<R extends Readonly<Record<string, unknown>>>(row: R): R {
+  const names = ['id', 'owner', 'tool', 'task', 'answering']
+    .filter((column) => typeof row[column] === 'string')
+    .map((column) => [column, named(row[column] as string)]);
+  return { ...row, ...Object.fromEntries(names) };
+}

@@ -1,0 +1,31 @@
+import type { Tables, Value } from '../values/tables.ts';
+import { type Cells, name, type Stored } from './cells.ts';
+import { type Connection, wording } from './driver.ts';
+import type { GroupCommit } from './group-commit.ts';
+
+export function sqliteTables(
+  db: Connection,
+  commands: GroupCommit,
+  cells: Cells,
+  file: string,
+): Tables<Stored> {
+  const statements = new Map<string, ReturnType<Connection['prepare']>>();
+  const run = <Row>(text: string, values: readonly Value[]) => {
+    const statement = statements.get(text) ?? db.prepare(text);
+    statements.set(text, statement);
+    return statement.all(...values) as Row[];
+  };
+  return {
+    prefix: '',
+    by: (index) => `indexed by ${index}`,
+    cells,
+    name,
+    read: <Row, T>(text: string, values: readonly Value[], use: (row: Row) => T) =>
+      wording(file, () => run<Row>(text, values).map(use)),
+    write: (text, values) => commands.submit(() => run(text, values)),
+    writeCells: (text, rows) =>
+      commands.submit(() => {
+        for (const values of rows()) run(text, values);
+      }),
+  };
+}
