@@ -105,8 +105,8 @@ export class PlainLoop {
   readonly #sql: ReturnType<typeof statements>;
 
   constructor(url: string, schema: string, life: Life, connections: number) {
-    // As the store's writers have it: its statements are planned once.
-    const options = '-c plan_cache_mode=force_generic_plan';
+    // As the store's writers have it: its statements are planned once, and use indexes alone.
+    const options = '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off';
     this.#pool = new pg.Pool({ connectionString: url, max: connections, options });
     this.#life = life;
     this.#sql = statements(schema, life);

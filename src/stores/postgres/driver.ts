@@ -85,8 +85,11 @@ export function sessionSettingsOf(limits: Limits): string[] {
   ];
 }
 
-/** For the few statements that are sent all the time, with any number of rows: to plan them again costs what they do. */
-export const genericPlans = 'plan_cache_mode = force_generic_plan';
+/**
+ * For the few statements that are sent all the time, with any number of rows: planning them again costs as much as
+ * running them. Their plans are made while the tables are small and kept while those grow, so they use indexes alone.
+ */
+export const writerSettings = ['plan_cache_mode = force_generic_plan', 'enable_seqscan = off'];
 
 /** For a pool: what each new connection begins with. */
 export function verified(settings: readonly string[]) {

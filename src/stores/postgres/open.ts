@@ -13,7 +13,6 @@ import { storedSessions } from '../values/sessions.ts';
 import { Commands, lanes } from './commands.ts';
 import {
   clientConfig,
-  genericPlans,
   hasSessions,
   isStarting,
   livenessConfig,
@@ -23,6 +22,7 @@ import {
   settingsOf,
   verified,
   worded,
+  writerSettings,
 } from './driver.ts';
 import { Feed } from './feed.ts';
 import { forgetOldLanes } from './lanes.ts';
@@ -95,7 +95,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
       return connections;
     };
     const connections = poolOf(max - lanes);
-    const writers = poolOf(lanes, genericPlans);
+    const writers = poolOf(lanes, ...writerSettings);
     const directConfig = directUrl === undefined ? config : clientConfig(directUrl, limits);
     const connect = async (): Promise<DirectClient> => {
       const client = new pg.Client(livenessConfig(directConfig));
