@@ -2,7 +2,7 @@
 import type { Duration } from '../model/duration.ts';
 import { InvalidOptions } from '../model/errors.ts';
 import type { Report } from '../model/event.ts';
-import { newId } from '../model/id.ts';
+import { newTaskId } from '../model/id.ts';
 import type { FormAnswer, InputRequest, RootsAnswer, UrlAnswer } from '../model/input.ts';
 import { isJsonObject, type Json, type Jsonify } from '../model/json.ts';
 import type { SecretFields } from '../model/redaction.ts';
@@ -256,7 +256,7 @@ export function taskContext(parts: ContextParts): TaskContext {
       if (child.method !== tool.method) throw subtaskOfAnotherKind(child, tool);
       checkBound(extents, 'deepestTree', task.depth, 'Subtasks go too deep');
       checkBound(extents, 'mostSubtasks', subtasks++, 'One task has too many subtasks');
-      const request = await childRequest(newId(), child, input, task, largestValue);
+      const request = await childRequest(newTaskId(), child, input, task, largestValue);
       const id = (await pass.call(child.name, { kind: 'start', request })) as TaskId;
       return subtask(id, child.name);
     },

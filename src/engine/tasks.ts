@@ -2,7 +2,7 @@
 import { type Clock, systemClock } from '../model/clock.ts';
 import { toMs } from '../model/duration.ts';
 import { InvalidOptions, refusal } from '../model/errors.ts';
-import { digestOf, newId } from '../model/id.ts';
+import { digestOf, newTaskId } from '../model/id.ts';
 import type { InputResponse } from '../model/input.ts';
 import type { Json } from '../model/json.ts';
 import { checkIdempotencyKey, checkOwner } from '../model/lengths.ts';
@@ -145,7 +145,13 @@ export class Tasks implements AsyncDisposable {
     if (key !== undefined) checkIdempotencyKey(key);
     const origin = this.observer.origin(options.origin ?? direct(tool), tool.name);
     const terms = { owner, origin, retention: this.#granted(options, tool) };
-    const request = await rootRequest(options.id ?? newId(), tool, input, terms, this.extents.largestValue);
+    const request = await rootRequest(
+      options.id ?? newTaskId(),
+      tool,
+      input,
+      terms,
+      this.extents.largestValue,
+    );
     // On behalf of somebody who waits for the answer.
     const { store, queue } = await (options.by ? this.served() : this.opened());
     const wanted: NewTask = {

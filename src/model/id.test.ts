@@ -1,11 +1,14 @@
-import { expect, test } from 'vitest';
-import { newId } from './id.ts';
+import { expect, test, vi } from 'vitest';
+import { newId, newTaskId } from './id.ts';
 
-test('S2025-25 S2663-96: an id is a string of 160 random bits that is safe in a terminal and a URL', () => {
-  const ids = Array.from({ length: 20_000 }, newId);
+test.each([
+  { what: '160 random bits', make: newId, from: 0 },
+  { what: 'a moment and 145 random bits', make: newTaskId, from: 3 },
+])('S2025-25 S2663-96: an id of $what is safe in a terminal and a URL', ({ make, from }) => {
+  const ids = Array.from({ length: 20_000 }, make);
   for (const id of ids) expect(id).toMatch(/^[a-z2-7]{32}$/);
   // Every one of the 32 characters must be as likely as any other, at every position: 20,000 / 32 = 625.
-  for (let position = 0; position < 32; position++) {
+  for (let position = from; position < 32; position++) {
     const counts = Map.groupBy(ids, (id) => id[position]);
     expect(counts.size).toBe(32);
     for (const [, same] of counts) expect(Math.abs(same.length - 625)).toBeLessThan(180);
@@ -13,5 +16,15 @@ test('S2025-25 S2663-96: an id is a string of 160 random bits that is safe in a 
 });
 
 test('S2025-27: no id comes twice', () => {
-  expect(new Set(Array.from({ length: 100_000 }, newId)).size).toBe(100_000);
+  expect(new Set(Array.from({ length: 100_000 }, newTaskId)).size).toBe(100_000);
+});
+
+test('ids of tasks that are made one after the other are neighbours', () => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+  const ids = Array.from({ length: 2 ** 15 }, (_, n) => {
+    vi.setSystemTime(32 * (2 ** 36 + n));
+    return newTaskId();
+  });
+  vi.useRealTimers();
+  expect(ids).toEqual(ids.toSorted());
 });

@@ -7,9 +7,22 @@ const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 
 const idBytes = 20;
 
-/** An identifier of 160 random bits. For anonymous callers it is the only key to a task, so nobody may guess it. */
+/** An identifier of 160 random bits. */
 export function newId(): string {
   return idFrom(runtime.randomBytes(idBytes));
+}
+
+/** The characters of an id in the order in which databases sort them. */
+const ordered = [...alphabet].sort();
+
+/**
+ * The identifier of a task: 145 random bits. For anonymous callers it is the only key to a task, so nobody may guess
+ * it. Its first three characters count units of 32 ms, so that tasks that are made together share pages of the index.
+ */
+export function newTaskId(): string {
+  const unit = Math.floor(runtime.now() / 32);
+  const moment = [1024, 32, 1].map((value) => ordered[Math.floor(unit / value) % 32]).join('');
+  return moment + newId().slice(moment.length);
 }
 
 /** Bytes in base 32. An id must never start with `-`, because people paste ids into terminals. */

@@ -160,9 +160,9 @@ test('S2663-96: no two ids are alike, and each has at least 128 bits of chance',
   const { peer } = await served();
   const ids = await Promise.all(Array.from({ length: 200 }, () => peer.start('big', { bytes: 1 })));
   expect(new Set(ids).size).toBe(200);
-  for (const id of ids) expect(id).toMatch(/^[a-z2-7]{26,}$/); // 26 characters of base32 carry 130 bits.
+  for (const id of ids) expect(id).toMatch(/^[a-z2-7]{26,}$/); // The last 26 characters of base32 carry 130 bits.
   const columns = Array.from({ length: ids[0]!.length }, (_, i) => new Set(ids.map((id) => id[i])).size);
-  expect(Math.min(...columns.slice(0, 26))).toBeGreaterThan(16);
+  expect(Math.min(...columns.slice(-26))).toBeGreaterThan(16);
 });
 
 test('S2026-03: a revision that the server does not know is refused with those that it knows', async () => {
