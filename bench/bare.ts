@@ -1,13 +1,13 @@
 /**
- * The baseline: what `src/stores/sqlite/rows.ts` must read and write, in one transaction per operation, with the
+ * The baseline: what `src/stores/sqlite/tasks/rows.ts` must read and write, in one transaction per operation, with the
  * values bound beforehand and nothing parsed. `same-rows.ts` checks that it still writes what the store writes.
  * What the store does besides (savepoints, seals, marks, looking for damage) is its own care, and so its own cost.
  */
 import type { SQLInputValue } from 'node:sqlite';
-import type { TaskWrite } from '../src/engine/change.ts';
+import type { TaskWrite } from '../src/ports/change.ts';
+import { standingCodeOf } from '../src/stores/shared/query/status-codes.ts';
+import { bodyOf, eventsText } from '../src/stores/shared/task-texts.ts';
 import { type Connection, configure, connect } from '../src/stores/sqlite/driver.ts';
-import { standingCodeOf } from '../src/stores/values/standing-codes.ts';
-import { bodyOf, eventsText } from '../src/stores/values/texts.ts';
 
 /** A write as the values that its statements take. */
 export interface Bound {

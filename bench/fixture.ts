@@ -3,8 +3,8 @@ import { closeSync, copyFileSync, fsyncSync, openSync } from 'node:fs';
 import type { StatementSync } from 'node:sqlite';
 import type { Task, TaskId } from '../src/model/task.ts';
 import { openSqlite } from '../src/sqlite.ts';
+import { taskIn } from '../src/stores/shared/task-texts.ts';
 import { type Connection, connect } from '../src/stores/sqlite/driver.ts';
-import { taskIn } from '../src/stores/values/texts.ts';
 import { bind, insertCommit, insertTask } from './bare.ts';
 import { type Kind, kindOf, kindsInCycle, lifeOf, ownerOf, placeInCycle } from './workload.ts';
 

@@ -2,9 +2,9 @@
 
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
-import type { Change } from '../src/engine/change.ts';
-import * as rules from '../src/engine/transitions.ts';
+import * as rules from '../src/engine/rules/transitions.ts';
 import { createTasks, durableTool } from '../src/index.ts';
+import type { Change } from '../src/ports/change.ts';
 import { openSqlite } from '../src/sqlite.ts';
 import { aTask } from '../src/testing/fixtures.ts';
 import { BareLoop, bind } from './bare.ts';

@@ -6,8 +6,8 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { claimTasks } from '../src/engine/claims.ts';
-import { complete } from '../src/engine/transitions.ts';
+import { complete } from '../src/engine/rules/transitions.ts';
+import { claimTasks } from '../src/engine/worker/claiming.ts';
 import { createTasks, type DurableTool } from '../src/index.ts';
 import { newId } from '../src/model/id.ts';
 import { openPostgres } from '../src/postgres.ts';

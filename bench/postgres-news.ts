@@ -1,9 +1,9 @@
 /** How soon a subscriber at one replica hears of what another has committed, at 200 changes in a second. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { anonymous } from '../src/hosting/caller.ts';
+import { readEvents } from '../src/dialects/event-stream.ts';
 import { createTasks } from '../src/index.ts';
 import { openPostgres } from '../src/postgres.ts';
-import { readEvents } from '../src/protocol/event-stream.ts';
+import { anonymous } from '../src/task-methods/caller.ts';
 import type { PostgresServer } from '../test/postgres/server.ts';
 import { monotonicMs } from './measure.ts';
 import { nothing } from './postgres-worker.ts';

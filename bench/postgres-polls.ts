@@ -2,9 +2,10 @@
  * Polls of distinct live and distinct finished tasks over HTTP, on one and on two servers that share a Postgres, next
  * to an echo of the same answer; and the CPU that each part used.
  */
-import { anonymous } from '../src/hosting/caller.ts';
+
 import { createTasks } from '../src/index.ts';
 import { openPostgres } from '../src/postgres.ts';
+import { anonymous } from '../src/task-methods/caller.ts';
 import type { PostgresServer } from '../test/postgres/server.ts';
 import { bursts } from './bursts.ts';
 import { CpuMeter, childrenOf } from './cpu.ts';

@@ -1,7 +1,7 @@
 /** A bare loop that wrote less than the store would be no baseline: both must leave the same rows behind. */
 import { deepStrictEqual } from 'node:assert';
 import { join } from 'node:path';
-import { create } from '../src/engine/transitions.ts';
+import { create } from '../src/engine/rules/transitions.ts';
 import { openSqlite } from '../src/sqlite.ts';
 import { connect } from '../src/stores/sqlite/driver.ts';
 import { BareLoop, bind } from './bare.ts';

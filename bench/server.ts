@@ -3,7 +3,7 @@
  * among few and among many, next to a server that only echoes the answer.
  */
 import { join } from 'node:path';
-import { anonymous } from '../src/hosting/caller.ts';
+import { anonymous } from '../src/task-methods/caller.ts';
 import { bursts } from './bursts.ts';
 import { fill, StoredTasks } from './fixture.ts';
 import { inFolder } from './folder.ts';

@@ -1,7 +1,8 @@
 /** The two sides of each comparison: the store and the bare loop, each on a file of its own. */
-import type { Verdict } from '../src/engine/change.ts';
-import { create } from '../src/engine/transitions.ts';
+
+import { create } from '../src/engine/rules/transitions.ts';
 import type { Task } from '../src/model/task.ts';
+import type { Verdict } from '../src/ports/change.ts';
 import { openSqlite, type SqliteDatabase, type SqliteOptions } from '../src/sqlite.ts';
 import { BareLoop, bind } from './bare.ts';
 import { StoredTasks } from './fixture.ts';

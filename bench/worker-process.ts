@@ -2,7 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import type { Database } from '../src/engine/queue.ts';
+import type { Database } from '../src/ports/queue.ts';
 import { openPostgres } from '../src/postgres.ts';
 import { openSqlite } from '../src/sqlite.ts';
 

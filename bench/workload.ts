@@ -1,10 +1,11 @@
 /** What the tasks of a benchmark look like, and what is done to them. */
-import type { TaskWrite, Verdict } from '../src/engine/change.ts';
-import { answer, ask, complete, create, record } from '../src/engine/transitions.ts';
+
+import { answer, ask, complete, create, record } from '../src/engine/rules/transitions.ts';
 import { Refusal } from '../src/model/errors.ts';
 import type { InputRequest } from '../src/model/input.ts';
 import type { Json } from '../src/model/json.ts';
 import type { NewTask, Owner, Task } from '../src/model/task.ts';
+import type { TaskWrite, Verdict } from '../src/ports/change.ts';
 import { aTask } from '../src/store-testing.ts';
 
 const holder = { name: 'bench', leaseMs: 3_600_000 };

@@ -1,11 +1,11 @@
 /** `npm run sim`: simulated processes, faults and callers on virtual time, judged from outside. */
 import { parseArgs } from 'node:util';
+import { strangeKinds } from '../sim/attacker.ts';
 import { callKinds } from '../sim/callers.ts';
-import { Crew } from '../sim/crew.ts';
 import { faultKinds, told } from '../sim/faults.ts';
-import { actKinds } from '../sim/insiders.ts';
+import { actKinds } from '../sim/in-process-callers.ts';
 import { plainKinds } from '../sim/plain-callers.ts';
-import { strangeKinds } from '../sim/stranger.ts';
+import { Crew } from '../sim/process-pool.ts';
 import type { Simulated } from '../sim/worker.ts';
 
 const help = `Simulates servers, callers and faults; the same seed always gives the same run.

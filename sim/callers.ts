@@ -1,6 +1,6 @@
 /** Callers of several owners and dialects: each a process with a real client, and a registry of handles that outlives it. */
 import { Client } from '@modelcontextprotocol/client';
-import { httpTransport } from '../src/client/http.ts';
+import { httpTransport } from '../src/client/transports/http.ts';
 import {
   connectTasks,
   memoryHandles,
@@ -9,12 +9,12 @@ import {
   type TaskHandle,
 } from '../src/client.ts';
 import type { JsonObject } from '../src/model/json.ts';
-import { pause } from '../src/model/runtime.ts';
 import type { TaskId } from '../src/model/task.ts';
-import { RemoteError } from '../src/requestor/errors.ts';
-import { type Fleet, type OwnerName, tokens } from './fleet.ts';
+import { RemoteError } from '../src/remote-tasks/errors.ts';
+import { pause } from '../src/runtime/runtime.ts';
 import { answerTo, expectedOf, type Program, randomProgram } from './programs.ts';
 import type { Random } from './random.ts';
+import { type Fleet, type OwnerName, tokens } from './servers.ts';
 import type { SimProcess } from './world.ts';
 
 export const speeches = ['2026-07-28', '2025-11-25', 'drafts', 'sep-1686'] as const;

@@ -2,11 +2,11 @@
  * One database for all simulated processes: the SQLite store, in memory, each process with a connection of its own.
  * Who is alive is known to the world, where in production locks tell it.
  */
-import type { Database } from '../src/engine/queue.ts';
-import { systemClock } from '../src/model/clock.ts';
+import type { Database } from '../src/ports/queue.ts';
+import { systemClock } from '../src/runtime/clock.ts';
 import { type Connection, connect } from '../src/stores/sqlite/driver.ts';
-import { type Instance, soleInstance } from '../src/stores/sqlite/instances.ts';
 import { joinSqlite } from '../src/stores/sqlite/open.ts';
+import { type Instance, soleInstance } from '../src/stores/sqlite/queue/process-liveness.ts';
 import { migrate } from '../src/stores/sqlite/schema.ts';
 import type { SimProcess } from './world.ts';
 

@@ -1,6 +1,7 @@
 /** What goes wrong, and when: a plan that follows from the seed, and that can be carried out in part. */
-import type { Fleet } from './fleet.ts';
+
 import type { Random } from './random.ts';
+import type { Fleet } from './servers.ts';
 
 const minute = 60_000;
 

@@ -1,9 +1,9 @@
 /** The durable tool that plays programs, and tells the witness what it does. */
 import { z } from 'zod';
 import { type DurableTool, durableTool, type TaskContext } from '../src/index.ts';
-import { pause } from '../src/model/runtime.ts';
+import { pause } from '../src/runtime/runtime.ts';
+import type { Witness } from './oracles.ts';
 import { attempts, type Node, type Program, whatIsThrown } from './programs.ts';
-import type { Witness } from './witness.ts';
 
 const Input = z.object({
   program: z.looseObject({ name: z.string(), parts: z.array(z.looseObject({ do: z.string() })) }),

@@ -2,13 +2,14 @@
  * Hosts that know no tasks: they call a tool and wait. If they are handed over, they follow the task with plain tools; if
  * the connection is lost, or the host itself dies, they send the same call again.
  */
+
+import { readEvents } from '../src/dialects/event-stream.ts';
 import type { JsonObject } from '../src/model/json.ts';
-import { pause } from '../src/model/runtime.ts';
-import { readEvents } from '../src/protocol/event-stream.ts';
-import { type Fleet, type OwnerName, tokens } from './fleet.ts';
+import { pause } from '../src/runtime/runtime.ts';
 import { answeredBy, callHeader } from './plain-calls.ts';
 import { answerTo, expectedOf, type Program, randomProgram } from './programs.ts';
 import type { Random } from './random.ts';
+import { type Fleet, type OwnerName, tokens } from './servers.ts';
 import type { SimProcess } from './world.ts';
 
 const manners = { 'plain call': 50, 'plain crash': 25, 'plain cancel': 10, 'plain again': 15 } as const;

@@ -1,8 +1,8 @@
 /** Judges what becomes of calls by clients without tasks: which task answers which call. */
 import { joinOf, processAnswering, type Task, type TaskId } from '../src/model/task.ts';
 import type { SimDatabase } from './database.ts';
-import type { SimServer } from './fleet.ts';
-import type { Witness } from './witness.ts';
+import type { Witness } from './oracles.ts';
+import type { SimServer } from './servers.ts';
 
 /** On a call by a client without tasks: the program that it is to play. */
 export const callHeader = 'x-simulated-call';

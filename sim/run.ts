@@ -1,19 +1,19 @@
 /** One seed, from the first process to the verdict. */
 import { Refusal } from '../src/model/errors.ts';
-import { useRuntime } from '../src/model/runtime.ts';
+import { useRuntime } from '../src/runtime/runtime.ts';
+import { Stranger } from './attacker.ts';
 import { Caller, speeches } from './callers.ts';
 import { SimDatabase } from './database.ts';
 import { type Fault, faultsEndAt, inject, planOf } from './faults.ts';
-import { Fleet, type OwnerName } from './fleet.ts';
 import { escaped } from './globals.ts';
-import { Insiders } from './insiders.ts';
+import { Insiders } from './in-process-callers.ts';
+import { enter } from './install-world.ts';
 import { Network } from './network.ts';
+import { Witness } from './oracles.ts';
 import { PlainCaller } from './plain-callers.ts';
 import { PlainCalls } from './plain-calls.ts';
 import { eventOf } from './programs.ts';
-import { enter } from './stage.ts';
-import { Stranger } from './stranger.ts';
-import { Witness } from './witness.ts';
+import { Fleet, type OwnerName } from './servers.ts';
 import { World } from './world.ts';
 
 const hour = 3_600_000;

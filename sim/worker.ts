@@ -1,5 +1,5 @@
 /** Simulates the seeds that it is sent, in a process of its own: what it replaces is gone with it. */
-import './stage.ts';
+import './install-world.ts';
 import { type Outcome, simulate } from './run.ts';
 import { shrunk } from './shrink.ts';
 

@@ -6,7 +6,7 @@
  */
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
-import type { Runtime, Timer } from '../src/model/runtime.ts';
+import type { Runtime, Timer } from '../src/runtime/runtime.ts';
 import { Random } from './random.ts';
 import { Timers } from './timers.ts';
 

@@ -4,32 +4,37 @@ import './check-node.ts';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Client, Transport } from '@modelcontextprotocol/client';
-import { type AnswerQuestion, asQuestion, keyOf, type QuestionKind } from './client/asking.ts';
-import { type Handles, memoryHandles } from './client/handles.ts';
-import { type HttpOptions, httpTransport } from './client/http.ts';
+import { type Handles, memoryHandles } from './client/call-registry.ts';
+import {
+  type AnswerQuestion,
+  asQuestion,
+  keyOf,
+  type QuestionKind,
+} from './client/questions/question-callback.ts';
 import {
   type Hosted,
   type Hosting,
   TaskClient,
   type ConnectTasksOptions as WithHandles,
 } from './client/task-client.ts';
-import { ProtocolError } from './engine/recorded-error.ts';
+import { type HttpOptions, httpTransport } from './client/transports/http.ts';
+import { answering, type Engine, Receiver } from './client-hosted-tasks/client-hosted-tasks.ts';
+import { drafts as allDrafts, type Draft } from './dialects/drafts/flags.ts';
+import { invalidParams } from './dialects/json-rpc.ts';
+import { ProtocolError } from './engine/replay/recorded-error.ts';
 import { createTasks, type Tasks } from './engine/tasks.ts';
 import type { TasksOptions } from './engine/tasks-options.ts';
 import { digestOf } from './model/id.ts';
 import type { JsonObject } from './model/json.ts';
-import { drafts as allDrafts, type Draft } from './protocol/dialects/drafts/flags.ts';
-import { invalidParams } from './protocol/json-rpc.ts';
-import { answering, type Engine, Receiver } from './receiver/receiver.ts';
-import { sqliteHandles } from './stores/sqlite/handles.ts';
+import { sqliteHandles } from './stores/sqlite/call-registry.ts';
 import { openSqlite } from './stores/sqlite/open.ts';
 
-export type { Answer, AnswerQuestion, Question, QuestionKind } from './client/asking.ts';
-export type { TaskHandle } from './client/handle.ts';
-export { type HandleRecord, type Handles, memoryHandles } from './client/handles.ts';
-export { type HttpOptions, httpTransport, mindfulFetch } from './client/http.ts';
+export type { TaskHandle } from './client/call-handle.ts';
+export { type HandleRecord, type Handles, memoryHandles } from './client/call-registry.ts';
 export type { CallEvent, CallOptions } from './client/options.ts';
+export type { Answer, AnswerQuestion, Question, QuestionKind } from './client/questions/question-callback.ts';
 export type { TaskClient } from './client/task-client.ts';
+export { type HttpOptions, httpTransport, mindfulFetch } from './client/transports/http.ts';
 export type { FormAnswer, RootsAnswer, UrlAnswer } from './model/input.ts';
 export type {
   SamplingAnswer,
@@ -37,7 +42,6 @@ export type {
   SamplingMessage,
   SamplingRequest,
 } from './model/sampling.ts';
-export type { Ending } from './requestor/ending.ts';
 export {
   ConnectionLost,
   Detached,
@@ -51,12 +55,13 @@ export {
   TaskLost,
   TaskOverdue,
   UnknownQuestion,
-} from './requestor/errors.ts';
-export type { Pursued, TaskUpdate } from './requestor/pursuit.ts';
-export type { RemoteStatus, RemoteTask } from './requestor/remote-task.ts';
-export type { PaceOptions } from './requestor/waiting.ts';
-export { sqliteHandles } from './stores/sqlite/handles.ts';
-export type { Encryption } from './stores/values/keys.ts';
+} from './remote-tasks/errors.ts';
+export type { Ending } from './remote-tasks/remote-outcome.ts';
+export type { RemoteStatus, RemoteTask } from './remote-tasks/remote-task.ts';
+export type { PaceOptions } from './remote-tasks/retry-loop.ts';
+export type { Pursued, TaskUpdate } from './remote-tasks/task-poller.ts';
+export type { Encryption } from './stores/shared/encryption/keys.ts';
+export { sqliteHandles } from './stores/sqlite/call-registry.ts';
 
 export interface ConnectTasksOptions extends Omit<WithHandles, 'handles' | 'hosts'>, HttpOptions {
   /**

@@ -4,14 +4,14 @@ import './check-node.ts';
 export { createTasks, Tasks } from './server/tasks.ts';
 export type { TasksOptions } from './server/tasks.ts';
 export type { AttachOptions, HandOverOptions } from './server/hand-over/options.ts';
-export type { Limits } from './hosting/limits.ts';
-export type { Bounds } from './engine/bounds.ts';
+export type { Limits } from './task-methods/limits.ts';
+export type { Bounds } from './engine/rules/limits.ts';
 export type { CreateOptions, WorkOptions } from './engine/tasks-options.ts';
-export type { AuditLog } from './engine/audit-log.ts';
+export type { AuditLog } from './engine/database/audit-log.ts';
 export type { Log, LogEntry } from './engine/log.ts';
-export type { Fullness, ObservedCall, ObservedPass, Observer, Suspicion } from './engine/observer.ts';
-export type { Worker } from './engine/worker.ts';
-export { durableTool } from './engine/tool.ts';
+export type { Fullness, ObservedCall, ObservedPass, Observer, Suspicion } from './ports/observer.ts';
+export type { Worker } from './engine/worker/worker.ts';
+export { durableTool } from './engine/handlers/tool.ts';
 export type {
   DurableOptions,
   DurableTool,
@@ -20,8 +20,8 @@ export type {
   TaskSetting,
   ToolAnnotations,
   ToolOptions,
-} from './engine/tool.ts';
-export { durableResource } from './engine/resource.ts';
+} from './engine/handlers/tool.ts';
+export { durableResource } from './engine/handlers/resource.ts';
 export type {
   DurableResource,
   ResourceContents,
@@ -30,15 +30,15 @@ export type {
   ResourceOptions,
   ResourceRead,
   ResourceResult,
-} from './engine/resource.ts';
-export { durablePrompt } from './engine/prompt.ts';
+} from './engine/handlers/resource.ts';
+export { durablePrompt } from './engine/handlers/prompt.ts';
 export type {
   DurablePrompt,
   PromptHandler,
   PromptMessage,
   PromptOptions,
   PromptResult,
-} from './engine/prompt.ts';
+} from './engine/handlers/prompt.ts';
 export type {
   AnswerTo,
   EventOptions,
@@ -51,12 +51,12 @@ export type {
   Subtask,
   TaskContext,
   UrlQuestion,
-} from './engine/context.ts';
-export type { StepContext } from './engine/call.ts';
-export type { Retry } from './engine/retry.ts';
-export type { Schema } from './engine/schema.ts';
-export type { StructuredResult, ToolResult } from './engine/tool-result.ts';
-export { HandlerRefused } from './engine/replay.ts';
+} from './engine/handlers/context.ts';
+export type { StepContext } from './engine/replay/call.ts';
+export type { Retry } from './engine/replay/step-retry.ts';
+export type { Schema } from './engine/handlers/schema.ts';
+export type { StructuredResult, ToolResult } from './engine/handlers/tool-result.ts';
+export { HandlerRefused } from './engine/replay/comparison.ts';
 export {
   AskTimedOut,
   CannotBeAsked,
@@ -68,10 +68,10 @@ export {
   SubtaskLost,
   TerminalError,
   WaitTimedOut,
-} from './engine/recorded-error.ts';
+} from './engine/replay/recorded-error.ts';
 
 // For everyone who meets a task.
-export type { Clock } from './model/clock.ts';
+export type { Clock } from './runtime/clock.ts';
 export type { Duration } from './model/duration.ts';
 export { type SecretFields, redactTask, redactValue } from './model/redaction.ts';
 export type { Size } from './model/duration.ts';
@@ -112,6 +112,6 @@ export type {
 export type { TaskTrace } from './model/trace.ts';
 
 // What `createTasks` takes and reports.
-export type { Actor, AuditAction, AuditEntry, AuditPage, AuditQuery } from './engine/audit.ts';
-export type { Database } from './engine/queue.ts';
-export { StoreError } from './engine/store-errors.ts';
+export type { Actor, AuditAction, AuditEntry, AuditPage, AuditQuery } from './ports/audit.ts';
+export type { Database } from './ports/queue.ts';
+export { StoreError } from './ports/store-errors.ts';

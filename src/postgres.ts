@@ -1,13 +1,13 @@
 import './check-node.ts';
 
-import type { Database } from './engine/queue.ts';
-import { placeOf } from './stores/postgres/driver.ts';
+import type { Database } from './ports/queue.ts';
+import { placeOf } from './stores/postgres/connections/driver.ts';
 import { openPostgres, type PostgresOptions } from './stores/postgres/open.ts';
-import { readKeys } from './stores/values/keys.ts';
+import { readKeys } from './stores/shared/encryption/keys.ts';
 
 export { openPostgres, type PostgresDatabase, type PostgresOptions } from './stores/postgres/open.ts';
-export type { Encryption } from './stores/values/keys.ts';
-export type { RekeyReport } from './stores/values/rekey.ts';
+export type { Encryption } from './stores/shared/encryption/keys.ts';
+export type { RekeyReport } from './stores/shared/encryption/rekey.ts';
 
 /** A database on a Postgres server, for `createTasks({ store })`; opened when it is first used. */
 export function postgres(url: string, options: PostgresOptions = {}): () => Promise<Database> {

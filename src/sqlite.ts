@@ -1,12 +1,12 @@
 import './check-node.ts';
 
-import type { Database } from './engine/queue.ts';
+import type { Database } from './ports/queue.ts';
+import { readKeys } from './stores/shared/encryption/keys.ts';
 import { openSqlite, type SqliteOptions } from './stores/sqlite/open.ts';
-import { readKeys } from './stores/values/keys.ts';
 
+export type { Encryption } from './stores/shared/encryption/keys.ts';
+export type { RekeyReport } from './stores/shared/encryption/rekey.ts';
 export { openSqlite, type SqliteDatabase, type SqliteOptions } from './stores/sqlite/open.ts';
-export type { Encryption } from './stores/values/keys.ts';
-export type { RekeyReport } from './stores/values/rekey.ts';
 
 /** A database in a file, or `'memory:'`, for `createTasks({ store })`; opened when it is first used. */
 export function sqlite(

@@ -1,35 +1,10 @@
 import './check-node.ts';
 
+export { Refusal, type RefusalCode, refusal, type StoreErrorCode } from './model/errors.ts';
 // For authors of stores: every port of a `Database`, with the errors that its functions throw.
-export type { Actor, Audit, AuditAction, AuditEntry, AuditPage, AuditQuery } from './engine/audit.ts';
-export type { Calls, OpenCall, UndeliveredCall } from './engine/calls.ts';
-export type { Change, Family, Lineage, Removal, TaskWrite, Verdict } from './engine/change.ts';
-export type {
-  Backlog,
-  Claim,
-  Claimed,
-  Database,
-  FreedHolder,
-  Queue,
-  Secrets,
-  ToolVersion,
-} from './engine/queue.ts';
-export type { SessionRecord, Sessions } from './engine/sessions.ts';
-export type {
-  ClaimedChange,
-  ClaimQuery,
-  ClaimRule,
-  Claims,
-  CommitNotice,
-  CommitOfTask,
-  Due,
-  IdempotencyScope,
-  ListQuery,
-  Page,
-  Reach,
-  Store,
-} from './engine/store.ts';
-export { StoreError, type StoreTrouble, TaskDamaged } from './engine/store-errors.ts';
+export type { Actor, Audit, AuditAction, AuditEntry, AuditPage, AuditQuery } from './ports/audit.ts';
+export type { Calls, OpenCall, UndeliveredCall } from './ports/calls.ts';
+export type { Change, Family, Lineage, Removal, TaskWrite, Verdict } from './ports/change.ts';
 export type {
   DamagedTask,
   Durations,
@@ -43,5 +18,30 @@ export type {
   SurveyCount,
   SurveyFilter,
   SurveyPage,
-} from './engine/survey.ts';
-export { Refusal, type RefusalCode, refusal, type StoreErrorCode } from './model/errors.ts';
+} from './ports/query.ts';
+export type {
+  Backlog,
+  Claim,
+  Claimed,
+  Database,
+  FreedHolder,
+  Queue,
+  Secrets,
+  ToolVersion,
+} from './ports/queue.ts';
+export type { SessionRecord, Sessions } from './ports/sessions.ts';
+export type {
+  ClaimedChange,
+  ClaimQuery,
+  ClaimRule,
+  Claims,
+  CommitNotice,
+  CommitOfTask,
+  Due,
+  IdempotencyScope,
+  ListQuery,
+  Page,
+  Reach,
+  Store,
+} from './ports/store.ts';
+export { StoreError, type StoreTrouble, TaskDamaged } from './ports/store-errors.ts';

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { errorFrom, ProtocolError, recordError, TerminalError } from '../src/engine/recorded-error.ts';
-import { TaskDamaged } from '../src/engine/store-errors.ts';
+import { errorFrom, ProtocolError, recordError, TerminalError } from '../src/engine/replay/recorded-error.ts';
 import { errorCodes, InvalidOptions, InvalidValue, refusal } from '../src/model/errors.ts';
+import { TaskDamaged } from '../src/ports/store-errors.ts';
 
 const root = join(import.meta.dirname, '..');
 const codes: string[] = Object.values(errorCodes).flat();

@@ -8,7 +8,7 @@ import type {
 import { expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 import type { Answer, AnswerQuestion, Question, SamplingAnswer, TaskClient } from '../src/client.ts';
-import { complete, fail } from '../src/engine/transitions.ts';
+import { complete, fail } from '../src/engine/rules/transitions.ts';
 import type {
   ActiveTask,
   DoneTask,

@@ -1,4 +1,6 @@
 /** The operator's desk over HTTP, with a token. One method is one request; nothing is retried here. */
+
+import { readEvents } from '../../src/dialects/event-stream.ts';
 import type {
   About,
   ChangeMessage,
@@ -9,7 +11,6 @@ import type {
   TaskStory,
   TaskSummary,
 } from '../../src/operator/api.ts';
-import { readEvents } from '../../src/protocol/event-stream.ts';
 import { NotFound, Offline, Refused, Unauthorized } from './errors.ts';
 
 export { NotFound, Offline, Refused, Unauthorized } from './errors.ts';

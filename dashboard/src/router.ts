@@ -7,7 +7,7 @@
  *     /operator/?task=ID                             one task; &part=… for a part of its page
  */
 import { signal } from '@preact/signals';
-import { type Standing, standings } from '../../src/model/standing.ts';
+import { type Standing, standings } from '../../src/model/status.ts';
 
 export const spans = {
   '15m': { ms: 15 * 60_000, name: '15 minutes', short: '15 min' },

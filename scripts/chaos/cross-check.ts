@@ -3,7 +3,7 @@
  * passes, without a clock: a line of a later pass than the one that committed the entry is one too many.
  */
 
-import { batchIn } from '../../src/engine/journal.ts';
+import { batchIn } from '../../src/engine/replay/journal.ts';
 import type { TaskId } from '../../src/index.ts';
 import type { Commit, Snapshot } from '../../test/techniques/chaos/snapshot.ts';
 import type { Problem } from './problem.ts';

@@ -1,5 +1,5 @@
 /** A busy harbour office: two hours of tasks, and the overview that goes with them. The same in every run. */
-import type { Standing } from '../../src/model/standing.ts';
+import type { Standing } from '../../src/model/status.ts';
 import type { TaskSummary } from '../../src/operator/api.ts';
 import { present, summary } from '../../test/dashboard/browser/stories.ts';
 import type { World } from './world.ts';

@@ -8,11 +8,11 @@ import type { AddressInfo } from 'node:net';
 import { hasCode } from '../../src/model/errors.ts';
 import { apiPath, dashboardPath } from '../../src/operator/api.ts';
 import { HttpRefusal } from '../../src/server/http/body.ts';
-import { dashboardFile } from '../../src/server/http/dashboard-files.ts';
-import { EventBody } from '../../src/server/http/event-body.ts';
+import { EventBody } from '../../src/server/http/event-stream-body.ts';
 import { writeResponse } from '../../src/server/http/node.ts';
-import { tellChanges } from '../../src/server/http/operator.ts';
-import { routeOf } from '../../src/server/http/operator-routes.ts';
+import { dashboardFile } from '../../src/server/http/operator/dashboard-files.ts';
+import { tellChanges } from '../../src/server/http/operator/operator-handler.ts';
+import { routeOf } from '../../src/server/http/operator/routes.ts';
 import { PictureDesk, type World } from './world.ts';
 
 /**

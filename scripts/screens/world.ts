@@ -1,5 +1,5 @@
 /** What a picture is taken of: tasks that stand still, told by a desk that does what it is asked and nothing more. */
-import type { SurveyCount, SurveyFilter } from '../../src/engine/survey.ts';
+
 import { HoldfastError } from '../../src/model/errors.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
 import type {
@@ -12,6 +12,7 @@ import type {
   TaskStory,
   TaskSummary,
 } from '../../src/operator/api.ts';
+import type { SurveyCount, SurveyFilter } from '../../src/ports/query.ts';
 
 export interface World {
   readonly now: number;

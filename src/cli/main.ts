@@ -3,19 +3,19 @@
  * sentence on stderr.
  */
 
-import { runtime } from '../model/runtime.ts';
+import { runtime } from '../runtime/runtime.ts';
 import { HelpAsked, readArguments, say, version, WrongUsage } from './usage.ts';
 
 type Command = (args: readonly string[]) => Promise<number>;
 
 const commands: Readonly<Record<string, Command>> = {
-  demo: async (args) => (await import('./demo.ts')).demo(args),
-  serve: async (args) => (await import('./serve.ts')).serve(args),
-  worker: async (args) => (await import('./serve.ts')).worker(args),
-  call: async (args) => (await import('./call.ts')).call(args),
-  tasks: async (args) => (await import('./tasks.ts')).tasks(args),
-  audit: async (args) => (await import('./audit.ts')).audit(args),
-  store: async (args) => (await import('./store.ts')).store(args),
+  demo: async (args) => (await import('./commands/demo.ts')).demo(args),
+  serve: async (args) => (await import('./commands/serve.ts')).serve(args),
+  worker: async (args) => (await import('./commands/serve.ts')).worker(args),
+  call: async (args) => (await import('./commands/call.ts')).call(args),
+  tasks: async (args) => (await import('./commands/tasks.ts')).tasks(args),
+  audit: async (args) => (await import('./commands/audit.ts')).audit(args),
+  store: async (args) => (await import('./commands/store.ts')).store(args),
 };
 
 /** They run until they are told to stop. */

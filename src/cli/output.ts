@@ -1,6 +1,6 @@
 /** What commands print on stdout: JSON for programs, results as text for people. */
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
-import { clean } from './live/terminal-text.ts';
+import { clean } from './views/terminal-text.ts';
 
 /** `JSON.stringify` leaves some characters as they are that steer terminals, or turn the direction of what follows. */
 const steering = /[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;

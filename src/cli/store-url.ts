@@ -1,7 +1,7 @@
 /** Where tasks are kept, as it is said on a command line. */
 import { existsSync, mkdirSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import type { Database } from '../engine/queue.ts';
+import type { Database } from '../ports/queue.ts';
 import { CommandFailed, WrongUsage } from './usage.ts';
 
 /** Where the Postgres server itself can be reached, if --store leads to a connection pooler. */
@@ -62,7 +62,7 @@ export async function storeWithTasks(place: StorePlace): Promise<() => Promise<D
   const open = await existingStore(place);
   if (place.kind !== 'postgres') return open;
   const { holdsTasks } = await import('../stores/postgres/presence.ts');
-  const { placeOf } = await import('../stores/postgres/driver.ts');
+  const { placeOf } = await import('../stores/postgres/connections/driver.ts');
   if (!(await holdsTasks(place.url)))
     throw new CommandFailed(
       `There are no tasks in ${placeOf(place.url)}: see that --store names the database of a server. Nothing was changed here.`,

@@ -1,7 +1,7 @@
 /** Times as people read and write them. */
 import { type Duration, toMs } from '../model/duration.ts';
 import { hasCode } from '../model/errors.ts';
-import { runtime } from '../model/runtime.ts';
+import { runtime } from '../runtime/runtime.ts';
 import { WrongUsage } from './usage.ts';
 
 /** `0:07`, `12:05`, `3:20:00`. */

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { HoldfastError } from '../model/errors.ts';
-import { clean } from './live/terminal-text.ts';
+import { clean } from './views/terminal-text.ts';
 
 /** Ends a command with exit code 2. The message is a sentence without its end: how to get help is added to it. */
 export class WrongUsage extends HoldfastError {

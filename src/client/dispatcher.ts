@@ -3,19 +3,19 @@
  * is a task now" and lose its id. Ids are strings here and numbers in the SDK, so that neither takes the other's.
  */
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
-import { backoffMs } from '../model/backoff.ts';
-import { after } from '../model/clock.ts';
+import { protocolVersionKey } from '../dialects/2026-07-28/names.ts';
+import { waitAskedFor } from '../dialects/errors.ts';
+import { notAdmitted } from '../dialects/json-rpc.ts';
 import { newId } from '../model/id.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
-import { pause } from '../model/runtime.ts';
 import { messageOf } from '../model/thrown.ts';
-import { within, withTimeout } from '../model/timeout.ts';
-import { protocolVersionKey } from '../protocol/dialects/2026-07-28/names.ts';
-import { waitAskedFor } from '../protocol/errors.ts';
-import { notAdmitted } from '../protocol/json-rpc.ts';
-import { ConnectionLost, MalformedAnswer, RemoteError, RequestTimedOut } from '../requestor/errors.ts';
-import type { RemotePeer } from '../requestor/pursuit.ts';
-import type { Message } from '../requestor/remote-task.ts';
+import { ConnectionLost, MalformedAnswer, RemoteError, RequestTimedOut } from '../remote-tasks/errors.ts';
+import type { Message } from '../remote-tasks/remote-task.ts';
+import type { RemotePeer } from '../remote-tasks/task-poller.ts';
+import { backoffMs } from '../runtime/backoff.ts';
+import { after } from '../runtime/clock.ts';
+import { pause } from '../runtime/runtime.ts';
+import { within, withTimeout } from '../runtime/timeout.ts';
 
 export interface DispatchOptions {
   readonly signal: AbortSignal;

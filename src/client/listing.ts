@@ -1,10 +1,10 @@
 /** What a server lists: its tasks, and what its tools say about calling them. */
 
+import { methodNotFound } from '../dialects/json-rpc.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
-import { methodNotFound } from '../protocol/json-rpc.ts';
-import { MalformedAnswer, RemoteError } from '../requestor/errors.ts';
-import { type RemoteTask, readTask } from '../requestor/remote-task.ts';
-import type { Connection } from './connection.ts';
+import { MalformedAnswer, RemoteError } from '../remote-tasks/errors.ts';
+import { type RemoteTask, readTask } from '../remote-tasks/remote-task.ts';
+import type { Connection } from './transports/reconnecting.ts';
 
 /** Whoever lists more pages, or so many that are empty, will not come to an end. */
 const mostPages = 10_000;

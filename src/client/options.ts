@@ -1,13 +1,14 @@
 /** What a host may say about its calls. */
+
+import type { Draft } from '../dialects/drafts/flags.ts';
 import type { Duration } from '../model/duration.ts';
 import type { JsonObject } from '../model/json.ts';
-import type { Draft } from '../protocol/dialects/drafts/flags.ts';
-import type { TaskUpdate } from '../requestor/pursuit.ts';
-import type { RemoteProgress, TreeLimits } from '../requestor/remote-task.ts';
-import type { PaceOptions } from '../requestor/waiting.ts';
-import type { AnswerQuestion, QuestionKind } from './asking.ts';
+import type { RemoteProgress, TreeLimits } from '../remote-tasks/remote-task.ts';
+import type { PaceOptions } from '../remote-tasks/retry-loop.ts';
+import type { TaskUpdate } from '../remote-tasks/task-poller.ts';
+import type { Handles } from './call-registry.ts';
 import type { Notified, Requested } from './dispatcher.ts';
-import type { Handles } from './handles.ts';
+import type { AnswerQuestion, QuestionKind } from './questions/question-callback.ts';
 
 export interface ConnectTasksOptions {
   /** Answers what tasks ask. Without it nothing can be asked, and servers are told so. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { type Suspicion, unobserved } from '../ports/observer.ts';
 import { type LogEntry, logged } from './log.ts';
-import { type Suspicion, unobserved } from './observer.ts';
 
 test('S1686-86, S2025-111: of each owner and pattern the log hears once a minute', () => {
   const entries: LogEntry[] = [];

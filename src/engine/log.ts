@@ -3,9 +3,9 @@ import type { TaskEvent } from '../model/event.ts';
 import type { Json } from '../model/json.ts';
 import { outcomeWord } from '../model/outcome.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
-import type { Change, TaskWrite } from './change.ts';
-import { batchIn } from './journal.ts';
-import { type ObservedPass, type Observer, quietly, type Warning } from './observer.ts';
+import type { Change, TaskWrite } from '../ports/change.ts';
+import { type ObservedPass, type Observer, quietly, type Warning } from '../ports/observer.ts';
+import { batchIn } from './replay/journal.ts';
 
 export interface LogEntry {
   readonly level: 'debug' | 'info' | 'warn' | 'error';

@@ -1,47 +1,50 @@
 /** The front door: durable tools on a store, for bindings and for authors who have no MCP server at hand. */
-import { type Clock, systemClock } from '../model/clock.ts';
+
 import { toMs } from '../model/duration.ts';
 import { InvalidOptions, refusal } from '../model/errors.ts';
 import { digestOf, newTaskId } from '../model/id.ts';
 import type { InputResponse } from '../model/input.ts';
 import type { Json } from '../model/json.ts';
-import { checkIdempotencyKey, checkOwner } from '../model/lengths.ts';
+import { checkIdempotencyKey, checkOwner } from '../model/name-length.ts';
 import type { Outcome } from '../model/outcome.ts';
 import type { SecretFields } from '../model/redaction.ts';
 import type { Retention } from '../model/retention.ts';
-import { runtime } from '../model/runtime.ts';
 import type { InputArguments } from '../model/schema.ts';
 import type { NewTask, Origin, Owner, Task, TaskId } from '../model/task.ts';
-import { within } from '../model/timeout.ts';
-import type { Actor } from './audit.ts';
-import { AuditLog, AuditRecorder, audited } from './audit-log.ts';
-import { carried, checkAnswers } from './carried.ts';
-import { type Change, onBehalfOf, type Verdict } from './change.ts';
-import { impatient } from './impatient.ts';
+import type { Actor } from '../ports/audit.ts';
+import { type Change, onBehalfOf, type Verdict } from '../ports/change.ts';
+import { type Observer, unobserved } from '../ports/observer.ts';
+import type { Claimed, Database } from '../ports/queue.ts';
+import type { CommitNotice, ListQuery, Page, Reach } from '../ports/store.ts';
+import type { StoreError } from '../ports/store-errors.ts';
+import { type Clock, systemClock } from '../runtime/clock.ts';
+import { runtime } from '../runtime/runtime.ts';
+import { within } from '../runtime/timeout.ts';
+import { AuditLog, AuditRecorder, audited } from './database/audit-log.ts';
+import { StoreHealth } from './database/health.ts';
+import { observed } from './database/observed.ts';
+import { impatient } from './database/time-limited.ts';
+import { TreeListeners } from './database/tree-watchers.ts';
+import { rootRequest } from './handlers/new-task.ts';
+import { type DurablePrompt, isPrompt } from './handlers/prompt.ts';
+import { type DurableResource, isResource } from './handlers/resource.ts';
+import type { DurableTool } from './handlers/tool.ts';
 import { logged } from './log.ts';
-import { rootRequest } from './new-task.ts';
-import { type Observer, observed, unobserved } from './observer.ts';
-import { type DurablePrompt, isPrompt } from './prompt.ts';
-import type { Claimed, Database } from './queue.ts';
-import { Requests, requestLeaseMs } from './requests.ts';
-import { type DurableResource, isResource } from './resource.ts';
-import type { Reservation } from './slots.ts';
-import type { CommitNotice, ListQuery, Page, Reach } from './store.ts';
-import type { StoreError } from './store-errors.ts';
-import { StoreHealth } from './store-health.ts';
+import { carried, checkAnswers } from './replay/json-value.ts';
+import type { Extents } from './rules/limits.ts';
+import { extentsOf } from './rules/limits.ts';
+import { requestLeaseMs } from './rules/publication.ts';
+import * as rules from './rules/transitions.ts';
+import { Requests } from './task-service.ts';
 import {
   auditRetentionOf,
   type CreateOptions,
-  type Extents,
-  extentsOf,
   type TasksOptions,
   type WorkOptions,
-  workerDefaults,
 } from './tasks-options.ts';
-import type { DurableTool } from './tool.ts';
-import * as rules from './transitions.ts';
-import { TreeListeners } from './watches.ts';
-import { Worker } from './worker.ts';
+import { workerDefaults } from './worker/settings.ts';
+import type { Reservation } from './worker/slots.ts';
+import { Worker } from './worker/worker.ts';
 
 function unknownTool(name: string, known: readonly string[]): InvalidOptions {
   return new InvalidOptions(

@@ -2,12 +2,12 @@
  * What clients are shown: everything that the upstreams list and every command, under names of which none stands for
  * two things. Lists are put together when an upstream's have changed, so that showing them costs nothing.
  */
-import type { DurableTool } from '../engine/tool.ts';
+import type { DurableTool } from '../engine/handlers/tool.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import type { Called } from '../server/binding.ts';
-import { taskSupport, toolDefinition } from '../server/listings.ts';
-import { headOf, relayToolFor } from './relay.ts';
-import type { Upstream } from './upstream.ts';
+import { taskSupport, toolDefinition } from '../server/sdk/listings.ts';
+import type { Called } from '../server/task-server.ts';
+import { headOf, relayToolFor } from './upstream/relay.ts';
+import type { Upstream } from './upstream/upstream.ts';
 
 /** Something that is listed, and what its owner calls it. */
 interface Named {

@@ -1,7 +1,7 @@
 /** Names for tasks and values: random ids, and digests that do not depend on the order of keys. */
 
+import { runtime } from '../runtime/runtime.ts';
 import type { Json } from './json.ts';
-import { runtime } from './runtime.ts';
 
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 

@@ -1,5 +1,5 @@
 /** Trace contexts as W3C Trace Context writes them, and where the trace of a task stands in them. */
-import { runtime } from './runtime.ts';
+import { runtime } from '../runtime/runtime.ts';
 
 /** Where a trace goes on from a task. */
 export interface TaskTrace {

@@ -2,14 +2,15 @@
  * What operators are told, and what they can do: the same for the dashboard, the terminal and whoever speaks HTTP. All
  * of it is JSON. Moments are milliseconds since 1970. Values of tools have their secret fields hidden.
  */
-import type { AuditEntry } from '../engine/audit.ts';
-import type { Overview, SurveyCount, SurveyFilter } from '../engine/survey.ts';
+
 import type { TaskEvent } from '../model/event.ts';
 import type { InputRequest } from '../model/input.ts';
 import type { Json, JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
-import type { Standing } from '../model/standing.ts';
+import type { Standing } from '../model/status.ts';
 import type { Owner, Progress, TaskId } from '../model/task.ts';
+import type { AuditEntry } from '../ports/audit.ts';
+import type { Overview, SurveyCount, SurveyFilter } from '../ports/query.ts';
 
 /** Whoever looks: everything, or one owner's tasks as if there were no others. */
 export interface Viewer {

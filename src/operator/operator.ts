@@ -2,28 +2,29 @@
  * The operator's desk on a `Tasks`. A viewer with an owner sees that owner's tasks as if there were no others: every
  * look goes through `#known`. What is shown has its secret fields hidden.
  */
-import { Sealer } from '../access/seal.ts';
-import type { Actor } from '../engine/audit.ts';
-import { checkAnswers } from '../engine/carried.ts';
-import { onBehalfOf } from '../engine/change.ts';
-import type { Database, Secrets } from '../engine/queue.ts';
-import { TaskDamaged } from '../engine/store-errors.ts';
+
+import { checkAnswers } from '../engine/replay/json-value.ts';
+import * as rules from '../engine/rules/transitions.ts';
+import type { Tasks } from '../engine/tasks.ts';
+import { HoldfastError, refusal } from '../model/errors.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { Outcome } from '../model/outcome.ts';
+import { pagesOf } from '../model/paging.ts';
+import { redactTask, type SecretFields } from '../model/redaction.ts';
+import { openInputs, type Task, type TaskId } from '../model/task.ts';
+import type { Actor } from '../ports/audit.ts';
+import { onBehalfOf } from '../ports/change.ts';
 import {
   type DamagedTask,
   type HistoryPage,
   isDamaged,
   type SurveyCount,
   type SurveyFilter,
-} from '../engine/survey.ts';
-import type { Tasks } from '../engine/tasks.ts';
-import * as rules from '../engine/transitions.ts';
-import { HoldfastError, refusal } from '../model/errors.ts';
-import type { JsonObject } from '../model/json.ts';
-import type { Outcome } from '../model/outcome.ts';
-import { pagesOf } from '../model/pages.ts';
-import { redactTask, type SecretFields } from '../model/redaction.ts';
-import { runtime } from '../model/runtime.ts';
-import { openInputs, type Task, type TaskId } from '../model/task.ts';
+} from '../ports/query.ts';
+import type { Database, Secrets } from '../ports/queue.ts';
+import { TaskDamaged } from '../ports/store-errors.ts';
+import { runtime } from '../runtime/runtime.ts';
+import { Sealer } from '../security/sealing.ts';
 import type {
   About,
   ChangeMessage,
@@ -36,8 +37,8 @@ import type {
   Viewer,
 } from './api.ts';
 import { Changes } from './changes.ts';
+import { StoryReader } from './history.ts';
 import { isRetryable, retry, retryIdOf } from './retry.ts';
-import { StoryReader } from './story.ts';
 import {
   damagedHistory,
   damagedIn,

@@ -2,15 +2,16 @@
  * The same call once more. The new task's id is computed from the old one's, under a secret of the database: a second
  * request finds the task that the first one made, from whichever process, and there is no index to keep.
  */
-import { keyedId } from '../access/seal.ts';
-import type { Actor } from '../engine/audit.ts';
-import type { Database } from '../engine/queue.ts';
+
 import type { Tasks } from '../engine/tasks.ts';
 import type { CreateOptions } from '../engine/tasks-options.ts';
 import { hasCode, refusal } from '../model/errors.ts';
 import { isJsonObject, type Json } from '../model/json.ts';
-import { type Standing, standingOf } from '../model/standing.ts';
+import { type Standing, standingOf } from '../model/status.ts';
 import type { DoneTask, Task, TaskId } from '../model/task.ts';
+import type { Actor } from '../ports/audit.ts';
+import type { Database } from '../ports/queue.ts';
+import { keyedId } from '../security/sealing.ts';
 
 const retryable: ReadonlySet<Standing> = new Set<Standing>(['failed', 'lost', 'cancelled']);
 

@@ -3,16 +3,16 @@
  * is redacted already, except to `redactedSummary`.
  */
 
-import type { AuditEntry } from '../engine/audit.ts';
-import type { Database } from '../engine/queue.ts';
-import { TaskDamaged } from '../engine/store-errors.ts';
-import { type DamagedTask, isDamaged } from '../engine/survey.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import { isJsonObject, type Json } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { redactTask } from '../model/redaction.ts';
-import { standingOf } from '../model/standing.ts';
+import { standingOf } from '../model/status.ts';
 import { openInputs, type Progress, type Task } from '../model/task.ts';
+import type { AuditEntry } from '../ports/audit.ts';
+import { type DamagedTask, isDamaged } from '../ports/query.ts';
+import type { Database } from '../ports/queue.ts';
+import { TaskDamaged } from '../ports/store-errors.ts';
 import type { TaskStory, TaskSummary } from './api.ts';
 
 const longestLine = 300;

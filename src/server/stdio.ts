@@ -4,17 +4,16 @@
  */
 import type { JSONRPCMessage, McpServerFactory, Transport } from '@modelcontextprotocol/server';
 import { StdioServerTransport, serveStdio as serveSdk } from '@modelcontextprotocol/server/stdio';
-import { isJsonObject, type JsonObject } from '../model/json.ts';
 import {
   clientCapabilitiesKey,
   protocolVersionKey,
   revision,
   subscriptionIdKey,
   unsupportedVersion,
-} from '../protocol/dialects/2026-07-28/names.ts';
-import { isFailure } from '../protocol/errors.ts';
-import { invalidRequest } from '../protocol/json-rpc.ts';
-import type { Binding } from './binding.ts';
+} from '../dialects/2026-07-28/names.ts';
+import { isFailure } from '../dialects/errors.ts';
+import { invalidRequest } from '../dialects/json-rpc.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { deepest, isDeeperThan } from './http/body.ts';
 import {
   acknowledgement,
@@ -23,7 +22,8 @@ import {
   type SubscriptionId,
   type TaskListen,
   tasksToHear,
-} from './subscription.ts';
+} from './sessions/subscription.ts';
+import type { Binding } from './task-server.ts';
 import type { Tasks } from './tasks.ts';
 
 export interface ServeStdioOptions {

@@ -1,11 +1,13 @@
 /** `createTasks` as authors of servers know it: tasks that can be attached to any server of the SDK. */
+
 import type { McpServer, Server } from '@modelcontextprotocol/server';
+import type { Extents } from '../engine/rules/limits.ts';
 import { Tasks as EngineTasks } from '../engine/tasks.ts';
-import type { TasksOptions as EngineOptions, Extents } from '../engine/tasks-options.ts';
-import type { Limits } from '../hosting/limits.ts';
-import { attach } from './attach.ts';
-import { Binding, type ServingOptions } from './binding.ts';
+import type { TasksOptions as EngineOptions } from '../engine/tasks-options.ts';
+import type { Limits } from '../task-methods/limits.ts';
 import type { AttachOptions } from './hand-over/options.ts';
+import { attach } from './sdk/attach.ts';
+import { Binding, type ServingOptions } from './task-server.ts';
 
 export interface TasksOptions extends EngineOptions, ServingOptions {}
 

@@ -1,12 +1,12 @@
 /** What this process did to tasks, counted; and how the queue stands, looked up when somebody asks. */
 import type { Histogram, Meter } from '@opentelemetry/api';
-import type { TaskWrite } from '../engine/change.ts';
-import type { ObservedCall, ObservedPass } from '../engine/observer.ts';
-import type { Database, ToolVersion } from '../engine/queue.ts';
 import type { TaskEvent } from '../model/event.ts';
 import { outcomeWord } from '../model/outcome.ts';
-import { runtime } from '../model/runtime.ts';
 import type { Task } from '../model/task.ts';
+import type { TaskWrite } from '../ports/change.ts';
+import type { ObservedCall, ObservedPass } from '../ports/observer.ts';
+import type { Database, ToolVersion } from '../ports/queue.ts';
+import { runtime } from '../runtime/runtime.ts';
 
 /** A queue that is longer than this is too long; how much too long need not be counted. */
 const longestBacklog = 10_000;

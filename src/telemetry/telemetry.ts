@@ -1,8 +1,8 @@
 /** The observer that makes traces and metrics of what it sees, through the API of OpenTelemetry. */
 import { hash } from 'node:crypto';
 import { type MeterProvider, metrics, type TracerProvider, trace } from '@opentelemetry/api';
-import type { Observer } from '../engine/observer.ts';
 import type { Owner, TaskId } from '../model/task.ts';
+import type { Observer } from '../ports/observer.ts';
 import { Metrics } from './metrics.ts';
 import { Traces } from './traces.ts';
 

@@ -17,14 +17,14 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api';
-import type { TaskWrite } from '../engine/change.ts';
-import type { ObservedCall, ObservedPass } from '../engine/observer.ts';
 import type { TaskEvent } from '../model/event.ts';
 import type { InputRecord } from '../model/input.ts';
 import { outcomeWord } from '../model/outcome.ts';
 import type { Origin, Owner, Task } from '../model/task.ts';
 import { isInstance, nameOf } from '../model/thrown.ts';
 import { formatTraceParent, noSpan, parseTraceParent, type TaskTrace } from '../model/trace.ts';
+import type { TaskWrite } from '../ports/change.ts';
+import type { ObservedCall, ObservedPass } from '../ports/observer.ts';
 
 /** Of passes that came to nothing. */
 const badEnds: ReadonlySet<string> = new Set(['changed', 'lost', 'superseded']);

@@ -1,8 +1,8 @@
-import { type CrashPoint, onCrashPoint } from '../engine/crash-point.ts';
 import { newId } from '../model/id.ts';
 import type { NewTask } from '../model/task.ts';
+import { type CrashPoint, onCrashPoint } from '../ports/crash-point.ts';
 
-export { type CrashPoint, crashPoints } from '../engine/crash-point.ts';
+export { type CrashPoint, crashPoints } from '../ports/crash-point.ts';
 
 /** A plain request for a task; every part can be overridden. */
 export function aTask(overrides: Partial<NewTask> = {}): NewTask {

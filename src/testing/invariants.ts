@@ -2,8 +2,9 @@
  * The eight invariants of `engine/transitions.ts`, checked from the outside: on a set of tasks as they stand, and on
  * what one commit made of them. Nothing here calls a rule, so a wrong rule cannot vouch for itself.
  */
-import type { Change } from '../engine/change.ts';
+
 import type { Task, TaskId } from '../model/task.ts';
+import type { Change } from '../ports/change.ts';
 
 export type Tasks = ReadonlyMap<TaskId, Task>;
 

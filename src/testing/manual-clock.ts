@@ -1,4 +1,4 @@
-import type { Clock } from '../model/clock.ts';
+import type { Clock } from '../runtime/clock.ts';
 
 /** A clock that moves only when it is told to, forwards or back, and fires what has come due on the way. */
 export class ManualClock implements Clock {

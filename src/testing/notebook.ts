@@ -1,11 +1,12 @@
 /** A notebook of tasks for tests of the rules: each command is put to them and, if allowed, written down. */
-import type { Change, Family, Verdict } from '../engine/change.ts';
-import type { Claim } from '../engine/queue.ts';
-import * as rules from '../engine/transitions.ts';
+
+import * as rules from '../engine/rules/transitions.ts';
 import { Refusal } from '../model/errors.ts';
 import type { InputRequest, InputResponse } from '../model/input.ts';
 import type { Failed, Success } from '../model/outcome.ts';
 import type { NewTask, Task } from '../model/task.ts';
+import type { Change, Family, Verdict } from '../ports/change.ts';
+import type { Claim } from '../ports/queue.ts';
 import { aTask } from './fixtures.ts';
 import { brokenInvariants } from './invariants.ts';
 

@@ -1,22 +1,22 @@
 /** Runs a durable tool, resource or prompt in memory, as a test of a handler wants it: with answers, a clock that jumps, and crashes. */
 
-import { HandlerRefused } from '../engine/replay.ts';
-import type { InputOf, Schema } from '../engine/schema.ts';
-import type { Store } from '../engine/store.ts';
+import type { InputOf, Schema } from '../engine/handlers/schema.ts';
+import type { DurableTool, RequestMethod, ResultOf } from '../engine/handlers/tool.ts';
+import type { ToolResult } from '../engine/handlers/tool-result.ts';
+import { HandlerRefused } from '../engine/replay/comparison.ts';
 import { createTasks } from '../engine/tasks.ts';
-import { workerDefaults } from '../engine/tasks-options.ts';
-import type { DurableTool, RequestMethod, ResultOf } from '../engine/tool.ts';
-import type { ToolResult } from '../engine/tool-result.ts';
-import { Worker } from '../engine/worker.ts';
+import { workerDefaults } from '../engine/worker/settings.ts';
+import { Worker } from '../engine/worker/worker.ts';
 import { HoldfastError } from '../model/errors.ts';
 import type { InputRequest, InputResponse } from '../model/input.ts';
 import type { Json } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
-import { pause } from '../model/runtime.ts';
 import { openInputs, type Task } from '../model/task.ts';
+import type { Store } from '../ports/store.ts';
+import { pause } from '../runtime/runtime.ts';
 import { openSqlite } from '../stores/sqlite/open.ts';
 import { ManualClock } from './manual-clock.ts';
-import { watchForStrayAwaits } from './stray-awaits.ts';
+import { watchForStrayAwaits } from './work-outside-steps.ts';
 
 export interface RunToolOptions {
   /** The answer to each question, by its key, or how to find it; a function that finds none leaves it open. */

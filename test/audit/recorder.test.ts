@@ -1,7 +1,7 @@
 /** What is no commit is gathered, counted and written; here with a clock by hand. */
 import { expect, test } from 'vitest';
-import type { AuditEntry } from '../../src/engine/audit.ts';
-import { AuditRecorder, type Noted } from '../../src/engine/audit-log.ts';
+import { AuditRecorder, type Noted } from '../../src/engine/database/audit-log.ts';
+import type { AuditEntry } from '../../src/ports/audit.ts';
 import { ManualClock } from '../../src/testing.ts';
 
 function recording() {

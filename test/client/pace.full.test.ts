@@ -2,7 +2,7 @@
 import { Client } from '@modelcontextprotocol/client';
 import { connectTasks } from 'holdfast/client';
 import { describe, expect, test } from 'vitest';
-import { Pace } from '../../src/requestor/waiting.ts';
+import { Pace } from '../../src/remote-tasks/retry-loop.ts';
 import { served } from '../dialects/revision-2025-11-25/peer.ts';
 import { HostileServer, type Says } from '../techniques/hostile/server.ts';
 

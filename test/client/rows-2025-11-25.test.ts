@@ -3,7 +3,7 @@
 import { memoryHandles } from 'holdfast/client';
 import { expect, test } from 'vitest';
 
-import { Detached, MalformedAnswer, RemoteError, TaskCancelled } from '../../src/requestor/errors.ts';
+import { Detached, MalformedAnswer, RemoteError, TaskCancelled } from '../../src/remote-tasks/errors.ts';
 import { served } from '../dialects/revision-2025-11-25/peer.ts';
 import type { Message } from '../kit/wire.ts';
 import { accepted, form, meet } from '../receiver/raw-server.ts';

@@ -7,7 +7,7 @@ import {
   TaskCancelled,
   TaskExpired,
   TaskLost,
-} from '../../src/requestor/errors.ts';
+} from '../../src/remote-tasks/errors.ts';
 import { served } from '../dialects/revision-2025-11-25/peer.ts';
 import { until } from '../kit/until.ts';
 import { accepted, sharedStore } from '../receiver/raw-server.ts';

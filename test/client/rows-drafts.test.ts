@@ -1,6 +1,6 @@
 /** What SEP-2229, SEP-2268 and SEP-2339 ask of whoever calls tasks. */
 import { expect, test } from 'vitest';
-import { MalformedAnswer, TaskCancelled } from '../../src/requestor/errors.ts';
+import { MalformedAnswer, TaskCancelled } from '../../src/remote-tasks/errors.ts';
 import { served } from '../dialects/revision-2025-11-25/peer.ts';
 import { accepted } from '../receiver/raw-server.ts';
 import { by, facing, type Message, oneByOne, recorded, shown, text } from './rows-recorded.ts';

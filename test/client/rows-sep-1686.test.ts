@@ -1,7 +1,7 @@
 /** What SEP-1686 asks of whoever calls tasks. */
 import { memoryHandles } from 'holdfast/client';
 import { expect, test } from 'vitest';
-import { TaskCancelled } from '../../src/requestor/errors.ts';
+import { TaskCancelled } from '../../src/remote-tasks/errors.ts';
 import { served } from '../dialects/revision-2025-11-25/peer.ts';
 import { accepted } from '../receiver/raw-server.ts';
 import { by, facing, type Message, oneByOne, recorded, refusal, shown, text } from './rows-recorded.ts';

@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { httpTransport } from '../../src/client/http.ts';
+import { httpTransport } from '../../src/client/transports/http.ts';
 
 test('it is opened however long the server is away, at first and later', async () => {
   let opened = 0;

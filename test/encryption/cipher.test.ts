@@ -1,8 +1,8 @@
 /** The cipher by itself: whatever is sealed comes back, and nothing else is ever taken for it. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Cipher, KeyMissing, keyIdOf } from '../../src/stores/values/cipher.ts';
-import { Damaged } from '../../src/stores/values/damaged.ts';
+import { Damaged } from '../../src/stores/shared/corrupt.ts';
+import { Cipher, KeyMissing, keyIdOf } from '../../src/stores/shared/encryption/cipher.ts';
 import { keyOf } from './keys.ts';
 
 const keys = new Map(['first', 'second'].map((id) => [id, keyOf(id)]));

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { create } from '../../src/engine/transitions.ts';
+import { create } from '../../src/engine/rules/transitions.ts';
 import { openPostgres, postgres } from '../../src/postgres.ts';
 import { aTask } from '../../src/store-testing.ts';
 import { withCode } from '../kit/with-code.ts';

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
-import * as rules from '../../src/engine/transitions.ts';
+import * as rules from '../../src/engine/rules/transitions.ts';
 import { type Encryption, openSqlite, sqlite } from '../../src/sqlite.ts';
 import { aTask } from '../../src/store-testing.ts';
 import { temporaryFile } from '../kit/lifetime.ts';

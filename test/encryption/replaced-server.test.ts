@@ -1,6 +1,6 @@
 /** A fail-over to a server that has not heard of the latest key: what a process knew of it counts no more. */
 import { expect, onTestFinished, test } from 'vitest';
-import { create as creation } from '../../src/engine/transitions.ts';
+import { create as creation } from '../../src/engine/rules/transitions.ts';
 import { openPostgres } from '../../src/postgres.ts';
 import { aTask } from '../../src/store-testing.ts';
 import { freshDatabase } from '../postgres/database.ts';

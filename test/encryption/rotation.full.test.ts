@@ -2,7 +2,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import * as rules from '../../src/engine/transitions.ts';
+import * as rules from '../../src/engine/rules/transitions.ts';
 import { aTask } from '../../src/store-testing.ts';
 import { seededRandom, seedOfThisRun } from '../kit/random.ts';
 import { withCode } from '../kit/with-code.ts';

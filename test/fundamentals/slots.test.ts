@@ -4,7 +4,7 @@ import { createTasks, durableTool, type LogEntry } from 'holdfast';
 import { sqlite } from 'holdfast/sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { withCommands } from '../../src/engine/decorated.ts';
+import { withCommands } from '../../src/engine/database/decorator.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { kinds, open } from '../stores/kinds.ts';
 

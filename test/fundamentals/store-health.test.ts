@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { withCommands } from '../../src/engine/decorated.ts';
-import { unobserved } from '../../src/engine/observer.ts';
-import { StoreError } from '../../src/engine/store-errors.ts';
-import { StoreHealth } from '../../src/engine/store-health.ts';
-import * as rules from '../../src/engine/transitions.ts';
-import { systemClock } from '../../src/model/clock.ts';
+import { withCommands } from '../../src/engine/database/decorator.ts';
+import { StoreHealth } from '../../src/engine/database/health.ts';
+import * as rules from '../../src/engine/rules/transitions.ts';
+import { unobserved } from '../../src/ports/observer.ts';
+import { StoreError } from '../../src/ports/store-errors.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
 import { openSqlite } from '../../src/stores/sqlite/open.ts';
 import { aTask } from '../../src/testing/fixtures.ts';
 import { withCode } from '../kit/with-code.ts';

@@ -1,8 +1,8 @@
 /** Which of several calls asks, where the upstream does not say. */
 import { expect, test } from 'vitest';
-import { Drive } from '../../src/gateway/drive.ts';
-import { Attribution, NotAttributed } from '../../src/gateway/upstream.ts';
-import { anonymous } from '../../src/hosting/caller.ts';
+import { Attribution, NotAttributed } from '../../src/gateway/upstream/upstream.ts';
+import { Drive } from '../../src/gateway/upstream/upstream-call.ts';
+import { anonymous } from '../../src/task-methods/caller.ts';
 
 test('of several calls of one person the last is taken at once', async () => {
   const [first, last] = [new Drive('ada'), new Drive('ada')];

@@ -1,8 +1,8 @@
 /** Programs as durable tools: what they are given, what becomes of what they write, and how they end. */
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { OutputLog } from '../../src/gateway/command.ts';
-import { TaskCancelled } from '../../src/requestor/errors.ts';
+import { OutputLog } from '../../src/gateway/commands/command.ts';
+import { TaskCancelled } from '../../src/remote-tasks/errors.ts';
 import { connectOurClient, type OurClient } from '../dialects/interop/our-client.ts';
 import { textOf } from '../kit/text.ts';
 import { until } from '../kit/until.ts';

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { configIn } from '../../src/gateway/config.ts';
-import { nearest, parseConfig } from '../../src/gateway/config-file.ts';
+import { configIn } from '../../src/gateway/config/config.ts';
+import { nearest, parseConfig } from '../../src/gateway/config/config-file.ts';
 
 const read = (text: string) => configIn(parseConfig(text, 'holdfast.json'));
 const readJson = (value: object) => read(JSON.stringify(value, null, 2));

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { beforeEach, expect, test, vi } from 'vitest';
 import { storeSecrets } from '../../src/cli/store-url.ts';
-import { inheritedEnvironment } from '../../src/client/program.ts';
+import { inheritedEnvironment } from '../../src/client/transports/stdio.ts';
 import { connectOurClient } from '../dialects/interop/our-client.ts';
 import { temporaryFolder } from '../kit/lifetime.ts';
 import { textOf } from '../kit/text.ts';

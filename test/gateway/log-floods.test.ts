@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
 import { expect, test, vi } from 'vitest';
-import { type LogMessage, LogStream } from '../../src/server/call-log.ts';
+import { type LogMessage, LogStream } from '../../src/server/calls/call-log.ts';
 import { McpHandler } from '../../src/server/http/handler.ts';
 import { serveStdio } from '../../src/server/stdio.ts';
 import { until } from '../kit/until.ts';

@@ -1,7 +1,7 @@
 /** The four tools of clients without tasks have their names for themselves, and the config says how they begin. */
 import { expect, test } from 'vitest';
-import { configIn } from '../../src/gateway/config.ts';
-import { parseConfig } from '../../src/gateway/config-file.ts';
+import { configIn } from '../../src/gateway/config/config.ts';
+import { parseConfig } from '../../src/gateway/config/config-file.ts';
 import { connectOurClient } from '../dialects/interop/our-client.ts';
 import { textOf } from '../kit/text.ts';
 import { openGateway } from './stage.ts';

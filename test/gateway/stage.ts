@@ -1,9 +1,9 @@
 /** A gateway in this process, in front of whatever a test puts behind it. */
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { configIn } from '../../src/gateway/config.ts';
-import { parseConfig } from '../../src/gateway/config-file.ts';
-import { Gateway } from '../../src/gateway/gateway.ts';
+import { configIn } from '../../src/gateway/config/config.ts';
+import { parseConfig } from '../../src/gateway/config/config-file.ts';
+import { Gateway } from '../../src/gateway/gateway-server.ts';
 import { serveHttp } from '../../src/server/http/serve.ts';
 import { sqlite } from '../../src/sqlite.ts';
 import { temporaryFolder } from '../kit/lifetime.ts';

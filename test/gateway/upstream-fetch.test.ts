@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from 'node:http';
 import { expect, test } from 'vitest';
-import { upstreamFetch } from '../../src/gateway/upstream-fetch.ts';
+import { upstreamFetch } from '../../src/gateway/upstream/fetch.ts';
 import { originOf } from '../kit/serve.ts';
 
 const post = { method: 'POST', redirect: 'manual', body: '{"a":"é"}' } as const;

@@ -1,6 +1,6 @@
 /** What stands behind a gateway is what its clients see. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { TaskCancelled } from '../../src/requestor/errors.ts';
+import { TaskCancelled } from '../../src/remote-tasks/errors.ts';
 import { connectOurClient, type OurClient } from '../dialects/interop/our-client.ts';
 import { textOf } from '../kit/text.ts';
 import { until } from '../kit/until.ts';

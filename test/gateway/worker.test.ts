@@ -2,9 +2,9 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { configIn } from '../../src/gateway/config.ts';
-import { parseConfig } from '../../src/gateway/config-file.ts';
-import { Gateway } from '../../src/gateway/gateway.ts';
+import { configIn } from '../../src/gateway/config/config.ts';
+import { parseConfig } from '../../src/gateway/config/config-file.ts';
+import { Gateway } from '../../src/gateway/gateway-server.ts';
 import { sqlite } from '../../src/sqlite.ts';
 import { temporaryFolder } from '../kit/lifetime.ts';
 import { until } from '../kit/until.ts';

@@ -1,8 +1,8 @@
 /** Two servers on one store: a plain call is open at one of them, and the other hears that its client cancels it. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Database } from '../../src/engine/queue.ts';
 import { joinOf, type Task } from '../../src/model/task.ts';
+import type { Database } from '../../src/ports/queue.ts';
 import { openPostgres } from '../../src/postgres.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { type Message, Peer } from '../dialects/revision-2025-11-25/peer.ts';

@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import * as rules from '../../src/engine/transitions.ts';
+import * as rules from '../../src/engine/rules/transitions.ts';
 import { openSqlite, type SqliteDatabase } from '../../src/sqlite.ts';
-import { StoreCommands } from '../../src/testing/store-commands.ts';
+import { StoreCommands } from '../../src/testing/stores/store-commands.ts';
 import { ManualClock } from '../../src/testing.ts';
 import { kinds } from '../stores/kinds.ts';
 

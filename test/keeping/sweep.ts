@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import * as rules from '../../src/engine/transitions.ts';
+import * as rules from '../../src/engine/rules/transitions.ts';
 import { createTasks, durableTool } from '../../src/index.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import type { Claim, Store } from '../../src/store.ts';

@@ -1,5 +1,5 @@
 /** Messages of 2026-07-28 as they go over the wire, for clients that send exactly what a test tells them. */
-import { readEvents } from '../../src/protocol/event-stream.ts';
+import { readEvents } from '../../src/dialects/event-stream.ts';
 import { until } from './until.ts';
 
 export const revision = '2026-07-28';

@@ -3,7 +3,7 @@ import { createTasks, type DurableTool, durableTool } from 'holdfast';
 import { sqlite } from 'holdfast/sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { defaultBounds } from '../../src/engine/bounds.ts';
+import { defaultBounds } from '../../src/engine/rules/limits.ts';
 
 const leaf = durableTool('leaf', {}, async () => 'leaf');
 const deeper: DurableTool = durableTool('deeper', {}, async (_, task) => {

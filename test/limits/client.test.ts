@@ -8,8 +8,8 @@ import {
   RemoteError,
 } from 'holdfast/client';
 import { expect, onTestFinished, test } from 'vitest';
-import type { Limits } from '../../src/hosting/limits.ts';
-import { ServerUnreachable } from '../../src/requestor/errors.ts';
+import { ServerUnreachable } from '../../src/remote-tasks/errors.ts';
+import type { Limits } from '../../src/task-methods/limits.ts';
 import { served } from '../dialects/revision-2025-11-25/peer.ts';
 
 async function host(limits: Partial<Limits>, options: ConnectTasksOptions = {}) {

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { defaultBounds } from '../../src/engine/bounds.ts';
-import { defaultLargestValue } from '../../src/engine/carried.ts';
-import { defaultLimits } from '../../src/hosting/limits.ts';
-import { longestIdempotencyKey, longestOwner, longestVersion } from '../../src/model/lengths.ts';
+import { defaultBounds, defaultLargestValue } from '../../src/engine/rules/limits.ts';
+import { longestIdempotencyKey, longestOwner, longestVersion } from '../../src/model/name-length.ts';
+import { defaultLimits } from '../../src/task-methods/limits.ts';
 
 const page = readFileSync(new URL('../../docs/limits.md', import.meta.url), 'utf8');
 

@@ -1,6 +1,6 @@
 /** A process that asks one server for ten times of everything that one owner may have, and counts what it is told. */
 import { Agent, request } from 'node:http';
-import { defaultLimits } from '../../src/hosting/limits.ts';
+import { defaultLimits } from '../../src/task-methods/limits.ts';
 import { Peer } from '../dialects/revision-2025-11-25/peer.ts';
 
 export type Flooded = typeof told;

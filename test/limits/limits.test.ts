@@ -1,6 +1,6 @@
 /** What one owner may ask of a server, over the wire. */
 import { expect, test } from 'vitest';
-import type { Limits } from '../../src/hosting/limits.ts';
+import type { Limits } from '../../src/task-methods/limits.ts';
 import { Peer, served } from '../dialects/revision-2025-11-25/peer.ts';
 import { Peer as LaterPeer, withTasks } from '../dialects/revision-2026-07-28/peer.ts';
 import { withCode } from '../kit/with-code.ts';

@@ -7,7 +7,7 @@ import { openSqlite } from 'holdfast/sqlite';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ChangeMessage } from '../../src/operator/api.ts';
 import { Changes, mostNotes, mostTold } from '../../src/operator/changes.ts';
-import { EventBody } from '../../src/server/http/event-body.ts';
+import { EventBody } from '../../src/server/http/event-stream-body.ts';
 import { kinds } from '../stores/kinds.ts';
 import { adasToken, bobsToken, listen, operatorToken, send, stage, tools } from './stage.ts';
 

@@ -7,7 +7,7 @@ import { createTasks } from 'holdfast';
 import { OperatorHandler } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
 import { expect, onTestFinished, test } from 'vitest';
-import { dashboardFile } from '../../src/server/http/dashboard-files.ts';
+import { dashboardFile } from '../../src/server/http/operator/dashboard-files.ts';
 import { temporaryFolder } from '../kit/lifetime.ts';
 import { operatorToken, send, stage } from './stage.ts';
 

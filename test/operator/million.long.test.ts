@@ -2,7 +2,7 @@ import type { Database } from 'holdfast';
 import { openPostgres } from 'holdfast/postgres';
 import { openSqlite } from 'holdfast/sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { OverviewQuery, SurveyFilter } from '../../src/engine/survey.ts';
+import type { OverviewQuery, SurveyFilter } from '../../src/ports/query.ts';
 import { temporaryFile } from '../kit/lifetime.ts';
 import { freshDatabase } from '../postgres/database.ts';
 import { crowdPostgres, crowdSqlite, rare } from './population.ts';

@@ -5,13 +5,13 @@
 import { DatabaseSync } from 'node:sqlite';
 import type { Database, DoneTask, Task } from 'holdfast';
 import pg from 'pg';
-import { complete, fail } from '../../src/engine/endings.ts';
-import { claim as claimRule, create } from '../../src/engine/transitions.ts';
+import { complete, fail } from '../../src/engine/rules/endings.ts';
+import { claim as claimRule, create } from '../../src/engine/rules/transitions.ts';
 import { newId } from '../../src/model/id.ts';
-import { type Standing, standingOf } from '../../src/model/standing.ts';
+import { type Standing, standingOf } from '../../src/model/status.ts';
 import { aTask } from '../../src/store-testing.ts';
-import { standingCodeOf } from '../../src/stores/values/standing-codes.ts';
-import { bodyOf } from '../../src/stores/values/texts.ts';
+import { standingCodeOf } from '../../src/stores/shared/query/status-codes.ts';
+import { bodyOf } from '../../src/stores/shared/task-texts.ts';
 
 export interface Crowd {
   readonly tasks: number;

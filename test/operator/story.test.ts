@@ -1,14 +1,14 @@
 /** The story of a task out of its commits, written down by hand. */
 import { aTask } from 'holdfast/store/testing';
 import { expect, test } from 'vitest';
-import type { Change } from '../../src/engine/change.ts';
-import { toRecord } from '../../src/engine/journal.ts';
-import type { HistoryCommit } from '../../src/engine/survey.ts';
-import { create } from '../../src/engine/transitions.ts';
+import { toRecord } from '../../src/engine/replay/journal.ts';
+import { create } from '../../src/engine/rules/transitions.ts';
 import type { TaskEvent } from '../../src/model/event.ts';
 import type { Json } from '../../src/model/json.ts';
 import type { SecretFields } from '../../src/model/redaction.ts';
-import { StoryReader } from '../../src/operator/story.ts';
+import { StoryReader } from '../../src/operator/history.ts';
+import type { Change } from '../../src/ports/change.ts';
+import type { HistoryCommit } from '../../src/ports/query.ts';
 
 function told(commits: readonly [number, readonly TaskEvent[], ...Json[]][], own: SecretFields = []) {
   const reader = new StoryReader({ own, of: () => [] });

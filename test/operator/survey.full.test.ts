@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { openSqlite } from '../../src/sqlite.ts';
 import type { Place } from '../../src/store-testing.ts';
-import { testSurvey } from '../../src/testing/test-survey.ts';
+import { testSurvey } from '../../src/testing/stores/test-query.ts';
 import { encryption } from '../encryption/keys.ts';
 import { freshDatabase } from '../postgres/database.ts';
 import { placeIn } from '../postgres/place.ts';

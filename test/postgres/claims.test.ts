@@ -1,11 +1,11 @@
 /** Claims straight from the rows of tasks: shares of owners, few slots, and what others see of them. */
 import { createTasks, durableTool, type LogEntry } from 'holdfast';
 import { expect, onTestFinished, test } from 'vitest';
-import { claimTasks } from '../../src/engine/claims.ts';
-import * as rules from '../../src/engine/transitions.ts';
+import * as rules from '../../src/engine/rules/transitions.ts';
+import { claimTasks } from '../../src/engine/worker/claiming.ts';
 import { openPostgres } from '../../src/postgres.ts';
 import { ManualClock } from '../../src/testing/manual-clock.ts';
-import { StoreCommands } from '../../src/testing/store-commands.ts';
+import { StoreCommands } from '../../src/testing/stores/store-commands.ts';
 import { emptyDatabase, freshDatabase } from './database.ts';
 import { query } from './server.ts';
 

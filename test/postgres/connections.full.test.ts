@@ -1,11 +1,11 @@
 /** Connections that break in the worst moment: nothing that was acknowledged is lost, nothing is done twice, nobody fails. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
-import { claimTasks } from '../../src/engine/claims.ts';
-import { onCrashPoint } from '../../src/engine/crash-point.ts';
+import { claimTasks } from '../../src/engine/worker/claiming.ts';
+import { onCrashPoint } from '../../src/ports/crash-point.ts';
 import { openPostgres } from '../../src/postgres.ts';
 import { ManualClock } from '../../src/testing/manual-clock.ts';
-import { StoreCommands } from '../../src/testing/store-commands.ts';
+import { StoreCommands } from '../../src/testing/stores/store-commands.ts';
 import { query, startPostgres } from './server.ts';
 
 test('a commit that a crash of the server took away is made again, although another transaction got its number', async () => {

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { claimTasks } from '../../src/engine/claims.ts';
-import * as rules from '../../src/engine/transitions.ts';
+import * as rules from '../../src/engine/rules/transitions.ts';
+import { claimTasks } from '../../src/engine/worker/claiming.ts';
 import { openPostgres } from '../../src/postgres.ts';
 import { aTask } from '../../src/testing/fixtures.ts';
 import { ManualClock } from '../../src/testing/manual-clock.ts';
-import { StoreCommands } from '../../src/testing/store-commands.ts';
+import { StoreCommands } from '../../src/testing/stores/store-commands.ts';
 import { type PostgresServer, query, startPostgres } from './server.ts';
 
 let server: PostgresServer;

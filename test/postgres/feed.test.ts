@@ -3,11 +3,11 @@
  * where the others have looked already; here such numbers are given out by hand.
  */
 import { expect, onTestFinished, test } from 'vitest';
-import * as rules from '../../src/engine/transitions.ts';
+import * as rules from '../../src/engine/rules/transitions.ts';
 import { openPostgres } from '../../src/postgres.ts';
 import { aTask } from '../../src/testing/fixtures.ts';
 import { ManualClock } from '../../src/testing/manual-clock.ts';
-import { StoreCommands } from '../../src/testing/store-commands.ts';
+import { StoreCommands } from '../../src/testing/stores/store-commands.ts';
 import { freshDatabase } from './database.ts';
 import { query } from './server.ts';
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { openPostgres, type PostgresOptions } from '../../src/postgres.ts';
-import type { Place } from '../../src/testing/suite.ts';
+import type { Place } from '../../src/testing/stores/suite.ts';
 import { query } from './server.ts';
 
 /** Schemas that were used and emptied again: making one takes longer than most tests. */

@@ -1,8 +1,8 @@
 /** Every examination of the ports through PgBouncer, with a direct URL for liveness and without one. */
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { testCalls, testSessions } from '../../src/testing/test-ports.ts';
-import { testQueue } from '../../src/testing/test-queue.ts';
-import { testStore } from '../../src/testing/test-store.ts';
+import { testCalls, testSessions } from '../../src/testing/stores/test-ports.ts';
+import { testQueue } from '../../src/testing/stores/test-queue.ts';
+import { testStore } from '../../src/testing/stores/test-store.ts';
 import { bouncerMissing, bouncerProgram, startBouncer } from './bouncer.ts';
 import { freshDatabase } from './database.ts';
 import { placeIn } from './place.ts';

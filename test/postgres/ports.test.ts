@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, test } from 'vitest';
-import { testAudit, testCalls, testSecrets, testSessions } from '../../src/testing/test-ports.ts';
-import { testQueue } from '../../src/testing/test-queue.ts';
-import { testStore } from '../../src/testing/test-store.ts';
+import { testAudit, testCalls, testSecrets, testSessions } from '../../src/testing/stores/test-ports.ts';
+import { testQueue } from '../../src/testing/stores/test-queue.ts';
+import { testStore } from '../../src/testing/stores/test-store.ts';
 import { freshDatabase } from './database.ts';
 import { placeIn } from './place.ts';
 

@@ -1,14 +1,14 @@
 /** Most commands are one statement, decided on what the process remembers. What it remembers wrongly must not matter. */
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
-import { claimTasks } from '../../src/engine/claims.ts';
-import * as rules from '../../src/engine/transitions.ts';
+import * as rules from '../../src/engine/rules/transitions.ts';
+import { claimTasks } from '../../src/engine/worker/claiming.ts';
 import { openPostgres } from '../../src/postgres.ts';
-import { clientConfig } from '../../src/stores/postgres/driver.ts';
-import { Lane } from '../../src/stores/postgres/lanes.ts';
-import { Connections } from '../../src/stores/postgres/pool.ts';
+import { clientConfig } from '../../src/stores/postgres/connections/driver.ts';
+import { Connections } from '../../src/stores/postgres/connections/pool.ts';
+import { Lane } from '../../src/stores/postgres/connections/write-lanes.ts';
 import { ManualClock } from '../../src/testing/manual-clock.ts';
-import { StoreCommands } from '../../src/testing/store-commands.ts';
+import { StoreCommands } from '../../src/testing/stores/store-commands.ts';
 import { withCode } from '../kit/with-code.ts';
 import { freshDatabase } from './database.ts';
 import { query } from './server.ts';

@@ -2,7 +2,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { openPostgres } from '../../src/postgres.ts';
 import { ManualClock } from '../../src/testing/manual-clock.ts';
-import { StoreCommands } from '../../src/testing/store-commands.ts';
+import { StoreCommands } from '../../src/testing/stores/store-commands.ts';
 import { freshDatabase } from './database.ts';
 import { query } from './server.ts';
 

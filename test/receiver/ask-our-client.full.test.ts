@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/client';
 import { connectTasks } from 'holdfast/client';
 import { expect, onTestFinished, test } from 'vitest';
-import { TaskCancelled } from '../../src/requestor/errors.ts';
+import { TaskCancelled } from '../../src/remote-tasks/errors.ts';
 import { by, shown } from '../client/rows-recorded.ts';
 import { atEnd, temporaryFile } from '../kit/lifetime.ts';
 import { sources } from '../kit/process.ts';

@@ -3,11 +3,11 @@
 import { openSqlite } from 'holdfast/sqlite';
 import { ManualClock } from 'holdfast/testing';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { tasksExtension } from '../../src/dialects/2026-07-28/dialect.ts';
+import { durableTool } from '../../src/engine/handlers/tool.ts';
 import { Tasks } from '../../src/engine/tasks.ts';
-import { durableTool } from '../../src/engine/tool.ts';
-import { local } from '../../src/hosting/caller.ts';
-import { answerTo } from '../../src/hosting/task-methods.ts';
-import { tasksExtension } from '../../src/protocol/dialects/2026-07-28/dialect.ts';
+import { local } from '../../src/task-methods/caller.ts';
+import { answerTo } from '../../src/task-methods/task-methods.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout'] }));
 afterEach(() => void vi.useRealTimers());

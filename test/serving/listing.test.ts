@@ -9,7 +9,7 @@ import {
   registerPrompt,
   registerResource,
   resourceDefinition,
-} from '../../src/server/listings.ts';
+} from '../../src/server/sdk/listings.ts';
 
 const daily = durableResource(
   'daily',

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Task } from '../../src/index.ts';
-import { taskIn } from '../../src/stores/values/texts.ts';
+import { taskIn } from '../../src/stores/shared/task-texts.ts';
 import { temporaryFolder } from '../kit/lifetime.ts';
 import { queryFile } from '../kit/sqlite.ts';
 import { linesOf } from '../kit/text.ts';

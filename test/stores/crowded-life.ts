@@ -1,7 +1,7 @@
 /** A process that closes a store in the middle of everything, and has nothing else to do: `crowded-life.ts <place>`. */
 import { setImmediate } from 'node:timers/promises';
-import { claimTasks } from '../../src/engine/claims.ts';
-import { create } from '../../src/engine/transitions.ts';
+import { create } from '../../src/engine/rules/transitions.ts';
+import { claimTasks } from '../../src/engine/worker/claiming.ts';
 import { hasCode } from '../../src/model/errors.ts';
 import { newId } from '../../src/model/id.ts';
 import { aTask } from '../../src/store-testing.ts';

@@ -1,7 +1,7 @@
 /** A worker that was away for a while (its machine slept, its process was stopped) looks whether it is still wanted. */
 import { createTasks, durableTool } from 'holdfast';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { claim } from '../../src/engine/transitions.ts';
+import { claim } from '../../src/engine/rules/transitions.ts';
 import type { Task } from '../../src/model/task.ts';
 import { ManualClock } from '../../src/testing/manual-clock.ts';
 import { kinds, open } from './kinds.ts';

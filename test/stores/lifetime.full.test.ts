@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { createTasks } from 'holdfast';
 import { expect, test } from 'vitest';
-import { create } from '../../src/engine/transitions.ts';
+import { create } from '../../src/engine/rules/transitions.ts';
 import { aTask } from '../../src/store-testing.ts';
 import { encryption } from '../encryption/keys.ts';
 import { untilEnd } from '../kit/lifetime.ts';

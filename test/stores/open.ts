@@ -2,7 +2,7 @@
 import type { Database } from 'holdfast';
 import { type Encryption, openPostgres } from 'holdfast/postgres';
 import { openSqlite, type SqliteDatabase } from 'holdfast/sqlite';
-import type { Clock } from '../../src/model/clock.ts';
+import type { Clock } from '../../src/runtime/clock.ts';
 
 export interface Options {
   readonly clock?: Clock;

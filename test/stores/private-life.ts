@@ -4,10 +4,10 @@
  */
 import { join } from 'node:path';
 import { openSqlite } from 'holdfast/sqlite';
-import { create } from '../../src/engine/transitions.ts';
-import { keptLists } from '../../src/gateway/kept-lists.ts';
+import { create } from '../../src/engine/rules/transitions.ts';
+import { keptLists } from '../../src/gateway/upstream/list-cache.ts';
 import { aTask } from '../../src/store-testing.ts';
-import { sqliteHandles } from '../../src/stores/sqlite/handles.ts';
+import { sqliteHandles } from '../../src/stores/sqlite/call-registry.ts';
 
 const folder = process.argv[2]!;
 const database = await openSqlite(join(folder, 'of/tasks/tasks.db'));

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { claim } from '../../src/engine/transitions.ts';
+import { claim } from '../../src/engine/rules/transitions.ts';
 import { createTasks, durableTool, type LogEntry } from '../../src/index.ts';
 import { openSqlite, sqlite } from '../../src/sqlite.ts';
 

@@ -1,7 +1,7 @@
 /** What the list is narrowed to. Every choice is in the address at once. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { type Standing, standings } from '../../../src/model/standing.ts';
+import { type Standing, standings } from '../../../src/model/status.ts';
 import { ownerName } from '../format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { meanings } from '../parts/standing.tsx';

@@ -1,6 +1,7 @@
 /** Whether a task that was told of belongs to a list: the same question that the server answers for its pages. */
-import type { SurveyFilter } from '../../../src/engine/survey.ts';
+
 import type { TaskSummary } from '../../../src/operator/api.ts';
+import type { SurveyFilter } from '../../../src/ports/query.ts';
 import { type ListFilter, spans } from '../router.ts';
 
 /** The filter as the server wants it; an age is counted back from `now`. */

@@ -1,7 +1,7 @@
 /** One list: its rows, where it goes on, how many there are. It outlives its page, so that one comes back to it as it was. */
 import { effect, signal } from '@preact/signals';
-import type { SurveyCount } from '../../../src/engine/survey.ts';
 import type { TaskPage } from '../../../src/operator/api.ts';
+import type { SurveyCount } from '../../../src/ports/query.ts';
 import { type HttpDesk, Offline, Unauthorized } from '../api.ts';
 import { preciseNow, whenClockSet } from '../clock.ts';
 import { type Changes, connection, onChanges, whenConnected } from '../live.ts';

@@ -1,6 +1,7 @@
 /** Two charts, drawn here. For those who cannot see them each has its summary, and its numbers as a table. */
-import type { EndedCounts } from '../../../src/engine/survey.ts';
+
 import type { OverviewReport } from '../../../src/operator/api.ts';
+import type { EndedCounts } from '../../../src/ports/query.ts';
 import { compact, count, duration, stretchOnAxis } from '../format.ts';
 import { ChartFrame, type Plot } from './chart-frame.tsx';
 import { countScale, durationScale } from './scale.ts';

@@ -1,6 +1,6 @@
 /** Drawings of one line width, 16 by 16, in the colour of the text beside them. Words stand beside all of them. */
 import type { ComponentChildren } from 'preact';
-import type { Standing } from '../../../src/model/standing.ts';
+import type { Standing } from '../../../src/model/status.ts';
 
 const paths = {
   queued: <path d="M8 1.75a6.25 6.25 0 1 0 0 12.5 6.25 6.25 0 0 0 0-12.5M8 4.5V8l2.4 1.5" />,

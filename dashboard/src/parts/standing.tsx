@@ -1,4 +1,4 @@
-import type { Standing } from '../../../src/model/standing.ts';
+import type { Standing } from '../../../src/model/status.ts';
 import { Icon } from './icons.tsx';
 
 /** What each standing means, in a few words. */

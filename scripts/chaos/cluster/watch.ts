@@ -1,6 +1,6 @@
 /** The cross-check: what the port of the store tells of the same run, to a process that nobody kills. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { batchIn } from '../../../src/engine/journal.ts';
+import { batchIn } from '../../../src/engine/replay/journal.ts';
 import type { Database, TaskId } from '../../../src/index.ts';
 import { type HistoryFile, moment } from './history.ts';
 

@@ -3,13 +3,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join, relative } from 'node:path';
 import { McpServer } from '@modelcontextprotocol/server';
-import { anonymous } from '../../hosting/caller.ts';
-import { pagesOf } from '../../model/pages.ts';
+import { pagesOf } from '../../model/paging.ts';
 import { dashboardPath } from '../../operator/api.ts';
 import { serveHttp } from '../../server/http/serve.ts';
 import { createTasks, type Tasks } from '../../server/tasks.ts';
 import { sqlite } from '../../sqlite.ts';
-import { operatorToken, portWorded, sayStoreTrouble } from '../serving.ts';
+import { anonymous } from '../../task-methods/caller.ts';
+import { operatorToken, portWorded, sayStoreTrouble } from '../commands/serving.ts';
 import { demoCall, version } from '../usage.ts';
 import { writeSample } from './sample.ts';
 import { demoTools } from './tools.ts';

@@ -4,10 +4,10 @@ import { execFile } from 'node:child_process';
 import { readdir, readFile, realpath, stat, writeFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { fromJsonSchema } from '@modelcontextprotocol/server';
-import type { TaskContext } from '../../engine/context.ts';
-import { CannotBeAsked, TerminalError } from '../../engine/recorded-error.ts';
-import { type DurableTool, durableTool } from '../../engine/tool.ts';
-import { pause } from '../../model/runtime.ts';
+import type { TaskContext } from '../../engine/handlers/context.ts';
+import { type DurableTool, durableTool } from '../../engine/handlers/tool.ts';
+import { CannotBeAsked, TerminalError } from '../../engine/replay/recorded-error.ts';
+import { pause } from '../../runtime/runtime.ts';
 
 export interface Places {
   /** The folder that the demo was started in. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../../model/json.ts';
-import { fieldsOf, shownFallback } from './ask.ts';
+import { fieldsOf, shownFallback } from '../calls/ask.ts';
 
 function field(property: JsonObject, isRequired = true) {
   return fieldsOf({ properties: { it: property }, required: isRequired ? ['it'] : [] })[0]!;

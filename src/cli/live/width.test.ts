@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { clean, oneLine, truncate, width, wrap } from './terminal-text.ts';
+import { clean, oneLine, truncate, width, wrap } from '../views/terminal-text.ts';
 
 test.each([
   ['kelp', 4],

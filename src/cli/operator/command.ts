@@ -1,15 +1,15 @@
 /** `holdfast tasks … --store URL` and `--url URL`: the tasks of a whole store or server, for those who operate it. */
 
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
-import { pagesOf } from '../../model/pages.ts';
+import { pagesOf } from '../../model/paging.ts';
 import type { Question, TaskStory, TaskSummary } from '../../operator/api.ts';
-import { ask } from '../live/ask.ts';
-import { clean, oneLine } from '../live/terminal-text.ts';
+import { ask } from '../calls/ask.ts';
 import { jsonText, printJson, printResult } from '../output.ts';
 import { CommandFailed, command, readArguments, readJson, WrongUsage } from '../usage.ts';
-import { type At, openDesk, standAt } from './desk.ts';
-import { answerCommand, drawStory, whyEnded } from './draw-story.ts';
+import { clean, oneLine } from '../views/terminal-text.ts';
+import { answerCommand, drawStory, whyEnded } from './draw-task.ts';
 import { list } from './list.ts';
+import { type At, openDesk, standAt } from './open-operator.ts';
 import { operatorOptions, refuseStrayOptions, verbs } from './options.ts';
 import { watchAll, watchOne } from './watch.ts';
 

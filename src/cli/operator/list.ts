@@ -1,6 +1,10 @@
 /** `holdfast tasks list`: tasks of everybody, the newest first. */
 import { redacted } from '../../model/redaction.ts';
 import type { TaskSummary } from '../../operator/api.ts';
+import { shortIds } from '../calls/registry.ts';
+import { printJson } from '../output.ts';
+import { age } from '../time.ts';
+import { countFrom } from '../usage.ts';
 import {
   type Colour,
   type Column,
@@ -12,13 +16,9 @@ import {
   totalWidth,
   truncate,
   widthsOf,
-} from '../live/terminal-text.ts';
-import { printJson } from '../output.ts';
-import { shortIds } from '../registry.ts';
-import { age } from '../time.ts';
-import { countFrom } from '../usage.ts';
-import type { At } from './desk.ts';
-import { type Look, sayingAlone, signOf } from './look.ts';
+} from '../views/terminal-text.ts';
+import { type Look, sayingAlone, signOf } from './drawing-style.ts';
+import type { At } from './open-operator.ts';
 import { filterFrom } from './options.ts';
 
 const largestPage = 500;

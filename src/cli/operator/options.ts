@@ -1,10 +1,11 @@
 /** What operators can say on a command line. */
-import type { SurveyFilter } from '../../engine/survey.ts';
-import { type Standing, standings } from '../../model/standing.ts';
-import { viewOptions } from '../live/view.ts';
+
+import { type Standing, standings } from '../../model/status.ts';
+import type { SurveyFilter } from '../../ports/query.ts';
 import { momentFrom } from '../time.ts';
 import { oneOf, WrongUsage } from '../usage.ts';
-import type { OperatorValues } from './desk.ts';
+import { viewOptions } from '../views/call-view.ts';
+import type { OperatorValues } from './open-operator.ts';
 
 export const operatorOptions = {
   store: { type: 'string' },

@@ -1,8 +1,8 @@
 /** The story of a task as rows: passes by process, and below each what the handler did in it for the first time. */
 import type { CallSpan, PassSpan, TaskStory, TaskSummary } from '../../operator/api.ts';
-import { type Colour, oneLine } from '../live/terminal-text.ts';
 import { took } from '../time.ts';
-import { type Look, saying, standingSigns } from './look.ts';
+import { type Colour, oneLine } from '../views/terminal-text.ts';
+import { type Look, saying, standingSigns } from './drawing-style.ts';
 
 export interface Row {
   readonly label: string;

@@ -1,16 +1,16 @@
 /** `holdfast tasks watch`: everything at once, or one task until it is over, live. */
-import type { Standing } from '../../model/standing.ts';
+import type { Standing } from '../../model/status.ts';
 import type { OverviewReport, TaskStory, TaskSummary } from '../../operator/api.ts';
-import { line, type Piece, pad, width } from '../live/terminal-text.ts';
+import { shortIds } from '../calls/registry.ts';
 import { printJson } from '../output.ts';
-import { shortIds } from '../registry.ts';
 import { age, timeOfDay } from '../time.ts';
 import { CommandFailed } from '../usage.ts';
-import type { At } from './desk.ts';
-import { drawLive, drawStory, eventLine, isNoise } from './draw-story.ts';
+import { line, type Piece, pad, width } from '../views/terminal-text.ts';
+import { drawLive, drawStory, eventLine, isNoise } from './draw-task.ts';
+import { type Look, paragraph, standingSigns } from './drawing-style.ts';
 import { taskLine } from './list.ts';
-import { howToLeave, live } from './live.ts';
-import { type Look, paragraph, standingSigns } from './look.ts';
+import { howToLeave, live } from './live-view.ts';
+import type { At } from './open-operator.ts';
 
 const windowMs = 3_600_000;
 const mostKept = 200;

@@ -1,8 +1,8 @@
 /** Rows as a waterfall: names, bars below an axis of time, and how long each took. */
 import type { TaskStory } from '../../operator/api.ts';
-import { type Colour, line, oneLine, type Piece, pad, truncate, width } from '../live/terminal-text.ts';
 import { took } from '../time.ts';
-import type { Look } from './look.ts';
+import { type Colour, line, oneLine, type Piece, pad, truncate, width } from '../views/terminal-text.ts';
+import type { Look } from './drawing-style.ts';
 import { type Row, rowsOf } from './timeline.ts';
 
 /** As many lines as people look at; `isFull` has them all. */

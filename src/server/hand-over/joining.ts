@@ -1,11 +1,11 @@
 /** Which lost calls a plain call can join: those of the same caller, tool and version, with the same arguments. */
 import { hash } from 'node:crypto';
-import type { Requests } from '../../engine/requests.ts';
-import type { DurableTool } from '../../engine/tool.ts';
-import { anonymous, type Caller, local } from '../../hosting/caller.ts';
+import type { DurableTool } from '../../engine/handlers/tool.ts';
+import type { Requests } from '../../engine/task-service.ts';
 import { canonical } from '../../model/id.ts';
 import type { Json } from '../../model/json.ts';
 import { type NewJoin, newCall, requestLength } from '../../model/task.ts';
+import { anonymous, type Caller, local } from '../../task-methods/caller.ts';
 
 /** Undefined if no call may join. */
 export async function joinOf(

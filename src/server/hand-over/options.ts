@@ -1,8 +1,9 @@
 /** What an author says about clients that know no tasks. */
-import { checkedName } from '../../engine/tool.ts';
+
+import { defaultPrefix, plainToolNames } from '../../dialects/plain-tools/names.ts';
+import { checkedName } from '../../engine/handlers/tool.ts';
 import { type Duration, toMs } from '../../model/duration.ts';
 import { InvalidOptions } from '../../model/errors.ts';
-import { defaultPrefix, plainToolNames } from '../../protocol/dialects/plain-tools/names.ts';
 
 export interface AttachOptions {
   /**

@@ -3,15 +3,15 @@
  * tools that they continue with.
  */
 import type { McpServer, ServerContext } from '@modelcontextprotocol/server';
-import type { DurableTool } from '../../engine/tool.ts';
-import type { Caller } from '../../hosting/caller.ts';
+import { plainTools } from '../../dialects/plain-tools/dialect.ts';
+import type { DurableTool } from '../../engine/handlers/tool.ts';
 import { hasCode } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
-import { plainTools } from '../../protocol/dialects/plain-tools/dialect.ts';
-import type { Binding, Called } from '../binding.ts';
-import { exchangeOf, type Fate } from '../deliveries.ts';
-import type { Streams } from '../streams.ts';
-import { errorResult, type OpenRequest, progressOf, responsesOf } from '../tool-call.ts';
+import type { Caller } from '../../task-methods/caller.ts';
+import { exchangeOf, type Fate } from '../calls/deliveries.ts';
+import { errorResult, type OpenRequest, progressOf, responsesOf } from '../calls/tool-call.ts';
+import type { Streams } from '../sdk/streams.ts';
+import type { Binding, Called } from '../task-server.ts';
 import { type HandOverSettings, toolNameTaken } from './options.ts';
 import { type PlainTool, plainToolsOf } from './tools.ts';
 import type { HandOver, PlainRequest } from './waiting.ts';

@@ -2,18 +2,19 @@
  * The four plain tools. Their descriptions are all that a model knows about tasks. They call the task methods, so that
  * owners, limits and rules hold. Mistakes that a model can correct are returned as error results.
  */
-import type { Requests, TaskTree } from '../../engine/requests.ts';
-import type { ToolAnnotations } from '../../engine/tool.ts';
-import type { Caller } from '../../hosting/caller.ts';
-import { answerQuestions, answerTo, known } from '../../hosting/task-methods.ts';
+
+import { questionsOf } from '../../dialects/collapse.ts';
+import { InvalidParams } from '../../dialects/errors.ts';
+import { ending } from '../../dialects/plain-tools/dialect.ts';
+import type { PlainToolName, PlainToolNames } from '../../dialects/plain-tools/names.ts';
+import type { ToolAnnotations } from '../../engine/handlers/tool.ts';
+import type { Requests, TaskTree } from '../../engine/task-service.ts';
 import type { InputRequest } from '../../model/input.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Progress } from '../../model/task.ts';
-import { questionsOf } from '../../protocol/collapse.ts';
-import { ending } from '../../protocol/dialects/plain-tools/dialect.ts';
-import type { PlainToolName, PlainToolNames } from '../../protocol/dialects/plain-tools/names.ts';
-import { InvalidParams } from '../../protocol/errors.ts';
-import { errorResult, RequestAborted } from '../tool-call.ts';
+import type { Caller } from '../../task-methods/caller.ts';
+import { answerQuestions, answerTo, known } from '../../task-methods/task-methods.ts';
+import { errorResult, RequestAborted } from '../calls/tool-call.ts';
 import { type PlainRequest, waitPlainly } from './waiting.ts';
 
 export interface PlainTool {

@@ -1,10 +1,10 @@
 /** The waits of a client that knows no tasks: for its call, and later for the task that the call became. */
-import type { Requests } from '../../engine/requests.ts';
-import type { Caller } from '../../hosting/caller.ts';
-import { type Patience, type Waited, waitFor } from '../../hosting/waiting.ts';
+import type { Requests } from '../../engine/task-service.ts';
 import type { InputRequest } from '../../model/input.ts';
 import { openInputs, type Progress, type TaskId } from '../../model/task.ts';
-import type { Fate } from '../deliveries.ts';
+import type { Caller } from '../../task-methods/caller.ts';
+import { type Patience, type Waited, waitFor } from '../../task-methods/waiting.ts';
+import type { Fate } from '../calls/deliveries.ts';
 
 /** A request of a plain client that is answered before the client gives up. */
 export interface PlainRequest {

@@ -1,7 +1,7 @@
 /** Bodies: read up to a limit, parsed, and not nested so deeply that whoever walks through them runs out of stack. */
 import { isUtf8 } from 'node:buffer';
+import { invalidRequest, parseError, transportRefusal } from '../../dialects/json-rpc.ts';
 import { HoldfastError } from '../../model/errors.ts';
-import { invalidRequest, parseError, transportRefusal } from '../../protocol/json-rpc.ts';
 
 /** A refusal of the HTTP face itself. */
 export class HttpRefusal extends HoldfastError {

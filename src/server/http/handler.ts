@@ -12,19 +12,20 @@ import {
   type ServerEventBus,
   type ServerNotifier,
 } from '@modelcontextprotocol/server';
+import { clientCapabilitiesKey, revision } from '../../dialects/2026-07-28/names.ts';
+import { isFailure } from '../../dialects/errors.ts';
+import { readEvents } from '../../dialects/event-stream.ts';
+import { internalError, methodNotFound } from '../../dialects/json-rpc.ts';
 import { Calm } from '../../engine/log.ts';
-import { StoreError } from '../../engine/store-errors.ts';
-import { noteTurnedAway } from '../../hosting/recording.ts';
-import { isTaskMethod, spendOn } from '../../hosting/task-methods.ts';
 import { Unavailable } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
-import { runtime } from '../../model/runtime.ts';
-import { clientCapabilitiesKey, revision } from '../../protocol/dialects/2026-07-28/names.ts';
-import { isFailure } from '../../protocol/errors.ts';
-import { readEvents } from '../../protocol/event-stream.ts';
-import { internalError, methodNotFound } from '../../protocol/json-rpc.ts';
-import type { Binding } from '../binding.ts';
-import { exchanged } from '../deliveries.ts';
+import { StoreError } from '../../ports/store-errors.ts';
+import { runtime } from '../../runtime/runtime.ts';
+import { noteTurnedAway } from '../../task-methods/audit-notes.ts';
+import { isTaskMethod, spendOn } from '../../task-methods/task-methods.ts';
+import { exchanged } from '../calls/deliveries.ts';
+import { RequestAborted } from '../calls/tool-call.ts';
+import { HttpSessions } from '../sessions/http-sessions.ts';
 import {
   acknowledgement,
   asTaskListen,
@@ -33,16 +34,15 @@ import {
   type SubscriptionId,
   type TaskListen,
   tasksToHear,
-} from '../subscription.ts';
+} from '../sessions/subscription.ts';
+import type { Binding } from '../task-server.ts';
 import type { Tasks } from '../tasks.ts';
-import { RequestAborted } from '../tool-call.ts';
+import { Gate, type GateOptions, refusal } from './admission.ts';
 import { HttpRefusal, parseBody, readWebBody } from './body.ts';
-import { type DirectAnswer, DirectAnswers, type Posted, refusedAnswer } from './direct.ts';
-import { EventBody } from './event-body.ts';
-import { Gate, type GateOptions, refusal } from './gate.ts';
+import { EventBody } from './event-stream-body.ts';
+import { type DirectAnswer, DirectAnswers, type Posted, refusedAnswer } from './fast-path.ts';
 import { drained, readNodeBody, toWebRequest, whenClosed, whenFinished, writeResponse } from './node.ts';
-import { Reading } from './reading.ts';
-import { HttpSessions } from './sessions.ts';
+import { Reading } from './request-end.ts';
 
 export interface HandlerOptions extends GateOptions {
   /** The largest request body, in bytes. Default 4 MiB. */

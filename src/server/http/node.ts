@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { finished, pipeline } from 'node:stream/promises';
 import type { ReadableStream as WebStream } from 'node:stream/web';
-import { runtime } from '../../model/runtime.ts';
-import type { Fate } from '../deliveries.ts';
+import { runtime } from '../../runtime/runtime.ts';
+import type { Fate } from '../calls/deliveries.ts';
 import { textOf, tooLarge } from './body.ts';
 
 /** Reads a body up to a limit. What is left of a longer one is not waited for. */

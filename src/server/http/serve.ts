@@ -5,13 +5,19 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { McpServerFactory } from '@modelcontextprotocol/server';
 import { type Duration, toMs } from '../../model/duration.ts';
 import { InvalidOptions } from '../../model/errors.ts';
-import { runtime } from '../../model/runtime.ts';
 import { dashboardPath } from '../../operator/api.ts';
+import { runtime } from '../../runtime/runtime.ts';
 import type { Tasks } from '../tasks.ts';
-import { Gate } from './gate.ts';
+import { Gate } from './admission.ts';
 import { type HandlerOptions, McpHandler } from './handler.ts';
 import { writeResponse } from './node.ts';
-import { isLoopback, type OperatorAccess, OperatorHandler, operatorExposed, pathOf } from './operator.ts';
+import {
+  isLoopback,
+  type OperatorAccess,
+  OperatorHandler,
+  operatorExposed,
+  pathOf,
+} from './operator/operator-handler.ts';
 
 export interface ServeHttpOptions extends HandlerOptions, OperationsOptions {
   /** Default 7420; 0 takes any that is free. */

@@ -1,16 +1,15 @@
-import type { Database } from '../../engine/queue.ts';
-import { StoreError } from '../../engine/store-errors.ts';
-import { type Clock, systemClock } from '../../model/clock.ts';
 import { newId } from '../../model/id.ts';
-import { runtime } from '../../model/runtime.ts';
-import { storedAudit } from '../values/audit.ts';
-import { storedCalls } from '../values/calls.ts';
-import { type Encryption, readKeys } from '../values/keys.ts';
-import type { RekeyReport } from '../values/rekey.ts';
-import { retried } from '../values/retry.ts';
-import { storedSecrets } from '../values/secrets.ts';
-import { storedSessions } from '../values/sessions.ts';
-import { Commands, lanes } from './commands.ts';
+import type { Database } from '../../ports/queue.ts';
+import { StoreError } from '../../ports/store-errors.ts';
+import { type Clock, systemClock } from '../../runtime/clock.ts';
+import { runtime } from '../../runtime/runtime.ts';
+import { storedAudit } from '../shared/audit.ts';
+import { storedCalls } from '../shared/calls.ts';
+import { type Encryption, readKeys } from '../shared/encryption/keys.ts';
+import type { RekeyReport } from '../shared/encryption/rekey.ts';
+import { retried } from '../shared/retry.ts';
+import { storedSecrets } from '../shared/secrets.ts';
+import { storedSessions } from '../shared/sessions.ts';
 import {
   clientConfig,
   hasSessions,
@@ -23,22 +22,23 @@ import {
   verified,
   worded,
   writerSettings,
-} from './driver.ts';
-import { Feed } from './feed.ts';
-import { forgetOldLanes } from './lanes.ts';
-import { applicationNameOf, type DirectClient, Liveness } from './liveness.ts';
-import { Connections } from './pool.ts';
-import { PostgresQueue } from './queue.ts';
-import { ReadyTasks } from './ready-tasks.ts';
-import { rekeyPostgres } from './rekey.ts';
-import { RowCache } from './row-cache.ts';
-import { Rows } from './rows.ts';
+} from './connections/driver.ts';
+import { Connections } from './connections/pool.ts';
+import { forgetOldLanes } from './connections/write-lanes.ts';
+import { rekeyPostgres } from './encryption/rekey.ts';
+import { Vault } from './encryption/vault.ts';
+import { postgresSurvey } from './query/query.ts';
+import { applicationNameOf, type DirectClient, Liveness } from './queue/process-liveness.ts';
+import { PostgresQueue } from './queue/queue.ts';
+import { ReadyTasks } from './queue/ready-tasks.ts';
 import { checkServer, forgetForeignTransactions, migrate, requestSql } from './schema.ts';
-import { estimatedSize } from './size.ts';
-import { postgresStore } from './store.ts';
-import { postgresSurvey } from './survey.ts';
 import { postgresTables } from './tables.ts';
-import { Vault } from './vault.ts';
+import { Commands, lanes } from './tasks/commands.ts';
+import { Feed } from './tasks/feed.ts';
+import { RowCache } from './tasks/row-cache.ts';
+import { Rows } from './tasks/rows.ts';
+import { estimatedSize } from './tasks/size.ts';
+import { postgresStore } from './tasks/store.ts';
 
 export interface PostgresDatabase extends Database {
   /**

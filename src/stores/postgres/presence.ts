@@ -1,5 +1,5 @@
 /** Whether there are tasks in a database. Asking changes nothing there, where opening it would make tables. */
-import { clientConfig, loadDriver, placeOf, queryOnce, wording } from './driver.ts';
+import { clientConfig, loadDriver, placeOf, queryOnce, wording } from './connections/driver.ts';
 
 const askMs = 10_000;
 

@@ -12,14 +12,15 @@
  * `tasks_live`, which quotas need too; the others get their entry when a root ends. Moments are double precision: a
  * number as JavaScript has it comes back the same.
  */
-import { StoreError } from '../../engine/store-errors.ts';
+
 import { requestLength } from '../../model/task.ts';
-import type { RequestSql } from '../values/calls.ts';
-import { auditTables } from './audit.ts';
-import { unhurried } from './driver.ts';
-import { laneTables } from './lanes.ts';
-import type { Connections, Transaction } from './pool.ts';
-import { encryptionTable } from './vault.ts';
+import { StoreError } from '../../ports/store-errors.ts';
+import type { RequestSql } from '../shared/calls.ts';
+import { unhurried } from './connections/driver.ts';
+import type { Connections, Transaction } from './connections/pool.ts';
+import { laneTables } from './connections/write-lanes.ts';
+import { encryptionTable } from './encryption/vault.ts';
+import { auditTables } from './tasks/audit.ts';
 
 /**
  * `tasks.journals` counts the commits that hold a part of the journal. A commit with `idle` ends a pass that did nothing;

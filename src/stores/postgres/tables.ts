@@ -1,8 +1,8 @@
-import type { Tables, Value } from '../values/tables.ts';
-import { named, name as stored } from './cells.ts';
-import { type Statement, wording } from './driver.ts';
-import type { Connections } from './pool.ts';
-import type { Vault } from './vault.ts';
+import type { Tables, Value } from '../shared/tables.ts';
+import { type Statement, wording } from './connections/driver.ts';
+import type { Connections } from './connections/pool.ts';
+import { named, name as stored } from './encryption/cells.ts';
+import type { Vault } from './encryption/vault.ts';
 
 export function postgresTables(parts: {
   readonly connections: Connections;

@@ -1,9 +1,9 @@
 /** The one place that touches `node:sqlite`: opening a file with the right settings, and wording its errors. */
 import type { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
-import { StoreError, storeClosed, TaskDamaged } from '../../engine/store-errors.ts';
 import { HoldfastError, type StoreErrorCode } from '../../model/errors.ts';
-import { Damaged, DamagedRecord } from '../values/damaged.ts';
+import { StoreError, storeClosed, TaskDamaged } from '../../ports/store-errors.ts';
+import { Damaged, DamagedRecord } from '../shared/corrupt.ts';
 
 export type Connection = DatabaseSync;
 

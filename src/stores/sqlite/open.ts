@@ -1,17 +1,17 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { crashPoint } from '../../engine/crash-point.ts';
-import type { Database } from '../../engine/queue.ts';
-import { StoreError, storeClosed } from '../../engine/store-errors.ts';
-import { type Clock, systemClock } from '../../model/clock.ts';
-import { storedAudit } from '../values/audit.ts';
-import { storedCalls } from '../values/calls.ts';
-import { introduced, unlock } from '../values/encryption.ts';
-import { type Encryption, type Keys, readKeys } from '../values/keys.ts';
-import type { RekeyReport } from '../values/rekey.ts';
-import { retried } from '../values/retry.ts';
-import { storedSecrets } from '../values/secrets.ts';
-import { storedSessions } from '../values/sessions.ts';
+import { crashPoint } from '../../ports/crash-point.ts';
+import type { Database } from '../../ports/queue.ts';
+import { StoreError, storeClosed } from '../../ports/store-errors.ts';
+import { type Clock, systemClock } from '../../runtime/clock.ts';
+import { storedAudit } from '../shared/audit.ts';
+import { storedCalls } from '../shared/calls.ts';
+import { type Encryption, type Keys, readKeys } from '../shared/encryption/keys.ts';
+import { introduced, unlock } from '../shared/encryption/record.ts';
+import type { RekeyReport } from '../shared/encryption/rekey.ts';
+import { retried } from '../shared/retry.ts';
+import { storedSecrets } from '../shared/secrets.ts';
+import { storedSessions } from '../shared/sessions.ts';
 import {
   type Connection,
   configure,
@@ -24,21 +24,21 @@ import {
   isInMemory,
   worded,
 } from './driver.ts';
-import { Feed, type Watch, watchLog } from './feed.ts';
-import { networkFileSystemOf } from './file-system.ts';
-import { GroupCommit } from './group-commit.ts';
-import { type Instance, joinInstances, soleInstance } from './instances.ts';
-import { makePrivateFile, makePrivateFolder } from './private-files.ts';
-import { SqliteQueue } from './queue.ts';
-import { rekeySqlite } from './rekey.ts';
-import { Rows } from './rows.ts';
+import { rekeySqlite } from './encryption/rekey.ts';
+import { readEncryption, Vault } from './encryption/vault.ts';
+import { networkFileSystemOf } from './file/file-system.ts';
+import { makePrivateFile, makePrivateFolder } from './file/private-files.ts';
+import { Shrinking } from './file/shrinking.ts';
+import { readSeal, readSealOfFileAlone, renewSeal, sealing } from './file/transaction-counter.ts';
+import { sqliteSurvey } from './query/query.ts';
+import { type Instance, joinInstances, soleInstance } from './queue/process-liveness.ts';
+import { SqliteQueue } from './queue/queue.ts';
 import { migrate, requestSql, versionOf } from './schema.ts';
-import { readSeal, readSealOfFileAlone, renewSeal, sealing } from './seal.ts';
-import { Shrinking } from './shrinking.ts';
-import { sqliteStore } from './store.ts';
-import { sqliteSurvey } from './survey.ts';
 import { sqliteTables } from './tables.ts';
-import { readEncryption, Vault } from './vault.ts';
+import { Feed, type Watch, watchLog } from './tasks/feed.ts';
+import { GroupCommit } from './tasks/group-commit.ts';
+import { Rows } from './tasks/rows.ts';
+import { sqliteStore } from './tasks/store.ts';
 
 export interface SqliteDatabase extends Database {
   /** Copies the database to a new file while work goes on. The copy is complete or not there at all. */

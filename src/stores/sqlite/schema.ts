@@ -15,16 +15,17 @@
  * file `body`, `events`, `journal`, `value`, `opening` and `said` are blobs, and `idempotency_key` is a hash
  * (`vault.ts`); so no later migration can read them with SQL.
  */
-import { crashPoint } from '../../engine/crash-point.ts';
-import { StoreError } from '../../engine/store-errors.ts';
-import { runtime } from '../../model/runtime.ts';
+
 import { requestLength } from '../../model/task.ts';
-import type { RequestSql } from '../values/calls.ts';
-import { Damaged } from '../values/damaged.ts';
-import { auditTables } from './audit.ts';
+import { crashPoint } from '../../ports/crash-point.ts';
+import { StoreError } from '../../ports/store-errors.ts';
+import { runtime } from '../../runtime/runtime.ts';
+import type { RequestSql } from '../shared/calls.ts';
+import { Damaged } from '../shared/corrupt.ts';
 import type { Connection } from './driver.ts';
-import { renewSeal, sealTable } from './seal.ts';
-import { encryptionTable } from './vault.ts';
+import { encryptionTable } from './encryption/vault.ts';
+import { renewSeal, sealTable } from './file/transaction-counter.ts';
+import { auditTables } from './tasks/audit.ts';
 
 /** The request with which the id of a call ends; in a session a point stands before it. */
 export const requestSql: RequestSql = {

@@ -3,18 +3,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test, vi } from 'vitest';
-import { claimTasks } from '../../engine/claims.ts';
-import * as rules from '../../engine/transitions.ts';
+import * as rules from '../../engine/rules/transitions.ts';
+import { claimTasks } from '../../engine/worker/claiming.ts';
 import { aTask } from '../../testing/fixtures.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
-import { StoreCommands } from '../../testing/store-commands.ts';
-import type { Place } from '../../testing/suite.ts';
-import { testAudit, testCalls, testSecrets, testSessions } from '../../testing/test-ports.ts';
-import { testQueue } from '../../testing/test-queue.ts';
-import { testStore } from '../../testing/test-store.ts';
+import { StoreCommands } from '../../testing/stores/store-commands.ts';
+import type { Place } from '../../testing/stores/suite.ts';
+import { testAudit, testCalls, testSecrets, testSessions } from '../../testing/stores/test-ports.ts';
+import { testQueue } from '../../testing/stores/test-queue.ts';
+import { testStore } from '../../testing/stores/test-store.ts';
 import { connect } from './driver.ts';
 import { openSqlite } from './open.ts';
-import { Turns } from './turns.ts';
+import { Turns } from './queue/fair-order.ts';
 
 async function file(): Promise<Place> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-'));

@@ -1,7 +1,7 @@
-import type { Tables, Value } from '../values/tables.ts';
-import { type Cells, name, type Stored } from './cells.ts';
+import type { Tables, Value } from '../shared/tables.ts';
 import { type Connection, wording } from './driver.ts';
-import type { GroupCommit } from './group-commit.ts';
+import { type Cells, name, type Stored } from './encryption/cells.ts';
+import type { GroupCommit } from './tasks/group-commit.ts';
 
 export function sqliteTables(
   db: Connection,

@@ -2,8 +2,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { deskOverHttp, ServerAway, serverAddress } from '../../../src/cli/operator/desk-over-http.ts';
-import { follow } from '../../../src/cli/operator/live.ts';
+import { follow } from '../../../src/cli/operator/live-view.ts';
+import { deskOverHttp, ServerAway, serverAddress } from '../../../src/cli/operator/operator-over-http.ts';
 import { CommandFailed, WrongUsage } from '../../../src/cli/usage.ts';
 import type { OperatorDesk } from '../../../src/operator/api.ts';
 import { DeskServer, token } from './desk-server.ts';

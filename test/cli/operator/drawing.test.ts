@@ -1,12 +1,12 @@
 /** How stories become lines: what is drawn where, what is shortened, and what never gets lost. */
 import { describe, expect, test } from 'vitest';
-import { paintWith, width } from '../../../src/cli/live/terminal-text.ts';
-import { drawLive, drawStory } from '../../../src/cli/operator/draw-story.ts';
+import { shortIds } from '../../../src/cli/calls/registry.ts';
+import { drawLive, drawStory } from '../../../src/cli/operator/draw-task.ts';
+import { asciiOnly, speaksUtf8 } from '../../../src/cli/operator/drawing-style.ts';
 import { drawList } from '../../../src/cli/operator/list.ts';
-import { asciiOnly, speaksUtf8 } from '../../../src/cli/operator/look.ts';
 import { Axis, waterfall } from '../../../src/cli/operator/waterfall.ts';
-import { shortIds } from '../../../src/cli/registry.ts';
 import { took } from '../../../src/cli/time.ts';
+import { paintWith, width } from '../../../src/cli/views/terminal-text.ts';
 import { ago, idOf, killed, now, pass, several, step, story, summary } from './stories.ts';
 
 const look = { columns: 80, now, paint: paintWith(false), isFull: false, place: '--store sqlite:tasks.db' };

@@ -1,7 +1,7 @@
 /** A server that tells given stories: the real files under their real policy, and states that are hard to come by. */
 import { createServer } from 'node:http';
 import type { TaskStory } from '../../../src/operator/api.ts';
-import { dashboardFile } from '../../../src/server/http/dashboard-files.ts';
+import { dashboardFile } from '../../../src/server/http/operator/dashboard-files.ts';
 import { originOf } from '../../kit/serve.ts';
 import { builtDashboard } from './built.ts';
 import { present } from './stories.ts';

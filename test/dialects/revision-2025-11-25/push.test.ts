@@ -1,9 +1,9 @@
 import { openSqlite } from 'holdfast/sqlite';
 import { expect, test } from 'vitest';
-import { withCommands } from '../../../src/engine/decorated.ts';
-import { StoreError } from '../../../src/engine/store-errors.ts';
+import { withCommands } from '../../../src/engine/database/decorator.ts';
 import { Refusal } from '../../../src/model/errors.ts';
 import type { TaskEvent } from '../../../src/model/event.ts';
+import { StoreError } from '../../../src/ports/store-errors.ts';
 import { storeFrom } from '../../fixture/server.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
 import { frames, type Message, Peer, relatedTask, served } from './peer.ts';

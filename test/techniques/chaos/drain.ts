@@ -1,9 +1,9 @@
 /** Work goes on: answers every question, takes every claim that is free, and brings every task to its end. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { claimTasks } from '../../../src/engine/claims.ts';
-import type { Database } from '../../../src/engine/queue.ts';
-import { answer, complete } from '../../../src/engine/transitions.ts';
+import { answer, complete } from '../../../src/engine/rules/transitions.ts';
+import { claimTasks } from '../../../src/engine/worker/claiming.ts';
 import { openInputs, type Task } from '../../../src/model/task.ts';
+import type { Database } from '../../../src/ports/queue.ts';
 import { listed } from '../../kit/listed.ts';
 import { committed, type Line } from './acknowledgement.ts';
 import { answerTo, owners, tools } from './load.ts';

@@ -1,8 +1,8 @@
 /** A holder that lives and keeps its lease is never robbed, however hard others try. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { claimTasks } from '../../../src/engine/claims.ts';
-import { release } from '../../../src/engine/transitions.ts';
+import { release } from '../../../src/engine/rules/transitions.ts';
+import { claimTasks } from '../../../src/engine/worker/claiming.ts';
 import { openSqlite, type SqliteDatabase } from '../../../src/sqlite.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
 import { problemsOf } from './check.ts';

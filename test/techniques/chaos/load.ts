@@ -4,13 +4,13 @@
  * released, completed, failed, cancelled and purged. Refusals are part of such a life; any other error is not.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { claimTasks } from '../../../src/engine/claims.ts';
-import type { Claim, Claimed, Database } from '../../../src/engine/queue.ts';
-import * as rules from '../../../src/engine/transitions.ts';
+import * as rules from '../../../src/engine/rules/transitions.ts';
+import { claimTasks } from '../../../src/engine/worker/claiming.ts';
 import type { InputRequest, InputResponse } from '../../../src/index.ts';
 import { hasCode, Refusal } from '../../../src/model/errors.ts';
 import { newId } from '../../../src/model/id.ts';
 import { type NewTask, openInputs, type Task, type TaskId } from '../../../src/model/task.ts';
+import type { Claim, Claimed, Database } from '../../../src/ports/queue.ts';
 import type { Change, Reach, Verdict } from '../../../src/store.ts';
 import { aTask } from '../../../src/store-testing.ts';
 import { listed } from '../../kit/listed.ts';

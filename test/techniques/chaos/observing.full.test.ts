@@ -1,4 +1,5 @@
 /** Every commit can be observed, from another process too: each version of each task once, in order, soon. */
+
 import { expect, test } from 'vitest';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { Child } from '../../kit/child.ts';

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { create, startChild } from '../../../src/engine/transitions.ts';
+import { create, startChild } from '../../../src/engine/rules/transitions.ts';
 import type { Json } from '../../../src/model/json.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { aTask } from '../../../src/store-testing.ts';

@@ -1,16 +1,16 @@
 /** A child process that does what it is told, one command a line, and answers each with a line. */
 import { closeSync, existsSync, openSync, writeSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { claimTasks } from '../../../src/engine/claims.ts';
-import { type CrashPoint, onCrashPoint } from '../../../src/engine/crash-point.ts';
-import { complete, create, record, release } from '../../../src/engine/transitions.ts';
+import { complete, create, record, release } from '../../../src/engine/rules/transitions.ts';
+import { claimTasks } from '../../../src/engine/worker/claiming.ts';
 import type { Json } from '../../../src/index.ts';
 import { hasCode } from '../../../src/model/errors.ts';
 import { newId } from '../../../src/model/id.ts';
+import { type CrashPoint, onCrashPoint } from '../../../src/ports/crash-point.ts';
 import { openSqlite, type SqliteDatabase } from '../../../src/sqlite.ts';
 import type { Change, Claim } from '../../../src/store.ts';
 import { aTask } from '../../../src/store-testing.ts';
-import { joinInstances } from '../../../src/stores/sqlite/instances.ts';
+import { joinInstances } from '../../../src/stores/sqlite/queue/process-liveness.ts';
 import { obey } from '../../kit/child.ts';
 import { committed, say } from './acknowledgement.ts';
 import { tools } from './load.ts';

@@ -1,7 +1,7 @@
 /** The whole database at one moment, read with plain SQL through a connection of its own. */
 import { DatabaseSync } from 'node:sqlite';
 import type { Json, Task, TaskEvent, TaskId } from '../../../src/index.ts';
-import { eventsIn, taskIn } from '../../../src/stores/values/texts.ts';
+import { eventsIn, taskIn } from '../../../src/stores/shared/task-texts.ts';
 
 export type TaskRow = Readonly<Record<string, string | number | null>> & {
   readonly id: TaskId;

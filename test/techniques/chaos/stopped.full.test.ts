@@ -2,9 +2,9 @@
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { claimTasks } from '../../../src/engine/claims.ts';
-import type { Claimed } from '../../../src/engine/queue.ts';
-import { complete } from '../../../src/engine/transitions.ts';
+import { complete } from '../../../src/engine/rules/transitions.ts';
+import { claimTasks } from '../../../src/engine/worker/claiming.ts';
+import type { Claimed } from '../../../src/ports/queue.ts';
 import { openSqlite, type SqliteDatabase } from '../../../src/sqlite.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
 import { until } from '../../kit/until.ts';

@@ -1,9 +1,9 @@
 /** What a killed process held is free at once, however long its leases still run. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { claimTasks } from '../../../src/engine/claims.ts';
-import type { Claimed } from '../../../src/engine/queue.ts';
-import { record } from '../../../src/engine/transitions.ts';
+import { record } from '../../../src/engine/rules/transitions.ts';
+import { claimTasks } from '../../../src/engine/worker/claiming.ts';
+import type { Claimed } from '../../../src/ports/queue.ts';
 import { openSqlite, type SqliteDatabase } from '../../../src/sqlite.ts';
 import { Child } from '../../kit/child.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';

@@ -3,7 +3,7 @@
  * process once had, whoever has it now. A broken build, to see whether the checker of histories notices.
  */
 import { join } from '../../../scripts/chaos/cluster/member.ts';
-import { withCommands } from '../../../src/engine/decorated.ts';
+import { withCommands } from '../../../src/engine/database/decorator.ts';
 import type { Database, Holder, Task } from '../../../src/index.ts';
 import type { Change, Reach, Store, Verdict } from '../../../src/store.ts';
 

@@ -3,7 +3,7 @@ import { createTasks, type Database, type DurableTool, durableTool } from 'holdf
 import type { Change, CommitNotice, Store } from 'holdfast/store';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { withCommands } from '../../../src/engine/decorated.ts';
+import { withCommands } from '../../../src/engine/database/decorator.ts';
 import { kinds, open } from '../../stores/kinds.ts';
 
 /** Counts what is asked of a store. */

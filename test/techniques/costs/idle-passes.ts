@@ -2,7 +2,7 @@
 
 import { DatabaseSync } from 'node:sqlite';
 import type { Database } from 'holdfast';
-import * as rules from '../../../src/engine/transitions.ts';
+import * as rules from '../../../src/engine/rules/transitions.ts';
 import { aTask } from '../../../src/store-testing.ts';
 import { queryFile } from '../../kit/sqlite.ts';
 import { query } from '../../postgres/server.ts';

@@ -1,6 +1,6 @@
 /** Overwrites one page of a closed database after the other and looks at what a caller is then told. */
 import { copyFileSync, statSync } from 'node:fs';
-import { StoreError } from '../../../src/engine/store-errors.ts';
+import { StoreError } from '../../../src/ports/store-errors.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import type { Random } from '../../kit/random.ts';
 import { orDamage, pageSize, readPage, writePage } from './files.ts';

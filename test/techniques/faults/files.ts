@@ -1,8 +1,8 @@
 /** Database files as an accident leaves them: copied, cut, overwritten. Never while this process has them open. */
 import { closeSync, cpSync, openSync, readFileSync, readSync, rmSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { StoreError } from '../../../src/engine/store-errors.ts';
 import { hasCode } from '../../../src/model/errors.ts';
+import { StoreError } from '../../../src/ports/store-errors.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
 

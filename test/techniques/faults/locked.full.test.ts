@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { create } from '../../../src/engine/transitions.ts';
+import { create } from '../../../src/engine/rules/transitions.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { aTask } from '../../../src/store-testing.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { create } from '../../../src/engine/transitions.ts';
+import { create } from '../../../src/engine/rules/transitions.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { aTask } from '../../../src/store-testing.ts';
 import './locked.full.test.ts';

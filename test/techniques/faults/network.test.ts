@@ -2,7 +2,7 @@ import { readFileSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { openSqlite } from '../../../src/sqlite.ts';
-import { networkFileSystem } from '../../../src/stores/sqlite/file-system.ts';
+import { networkFileSystem } from '../../../src/stores/sqlite/file/file-system.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
 import { canMount, smallDisk } from './disk.ts';
 import { failureToOpen } from './opener.ts';

@@ -1,7 +1,7 @@
 /** A process that shares a database with the test: it does what it is told, says what was acknowledged, and is killed. */
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pause } from 'node:timers/promises';
-import { claim, create, record, report } from '../../../src/engine/transitions.ts';
+import { claim, create, record, report } from '../../../src/engine/rules/transitions.ts';
 import type { Task } from '../../../src/model/task.ts';
 import { openSqlite, type SqliteDatabase } from '../../../src/sqlite.ts';
 import { aTask, type CrashPoint, killAt } from '../../../src/store-testing.ts';

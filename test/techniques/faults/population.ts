@@ -1,6 +1,6 @@
 /** A database full of tasks of many kinds, and everything that a caller can read from it. */
 import { isDeepStrictEqual } from 'node:util';
-import * as rules from '../../../src/engine/transitions.ts';
+import * as rules from '../../../src/engine/rules/transitions.ts';
 import type { TaskId } from '../../../src/index.ts';
 import { hasCode } from '../../../src/model/errors.ts';
 import { openSqlite } from '../../../src/sqlite.ts';

@@ -5,7 +5,7 @@ import {
   clientInfoKey,
   extension,
   protocolVersionKey,
-} from '../../../src/protocol/dialects/2026-07-28/names.ts';
+} from '../../../src/dialects/2026-07-28/names.ts';
 import { at, bad, type Flaw, type Flaws, type Outcome } from './draft.ts';
 import { anything, not, oddText, owning, prototypeName } from './junk.ts';
 import { headerValue, tasksDeclared } from './requests.ts';

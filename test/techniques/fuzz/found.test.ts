@@ -4,7 +4,7 @@ import {
   clientCapabilitiesKey,
   protocolVersionKey,
   subscriptionIdKey,
-} from '../../../src/protocol/dialects/2026-07-28/names.ts';
+} from '../../../src/dialects/2026-07-28/names.ts';
 import { rightAnswers } from './answers.ts';
 import { type Draft, draftOf } from './draft.ts';
 import { invalidParams, invalidRequest, parseError, read, unsupportedVersion } from './oracle.ts';

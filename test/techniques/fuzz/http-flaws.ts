@@ -1,6 +1,6 @@
 /** What can be wrong around a message: headers that do not say what it says, and HTTP that is not for this server. */
 import fc, { type Arbitrary } from 'fast-check';
-import { revision } from '../../../src/protocol/dialects/2026-07-28/names.ts';
+import { revision } from '../../../src/dialects/2026-07-28/names.ts';
 import {
   at,
   type Base,

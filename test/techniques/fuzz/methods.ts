@@ -1,6 +1,6 @@
 /** The methods of 2026-07-28: for each a right request, and the ways in which it can be wrong. */
 import fc, { type Arbitrary } from 'fast-check';
-import { idempotencyKey } from '../../../src/protocol/dialects/2026-07-28/names.ts';
+import { idempotencyKey } from '../../../src/dialects/2026-07-28/names.ts';
 import { nameAnswer, strayAnswers, wrongAnswers } from './answers.ts';
 import { byteFlaws } from './byte-flaws.ts';
 import { type Base, type Flaw, type Flaws, type Method, type Outcome, typed, wrong } from './draft.ts';

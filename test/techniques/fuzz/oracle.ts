@@ -2,7 +2,7 @@
  * Judges one answer to one bad message: an HTTP status that fits, a JSON-RPC error with a code that the message
  * deserves and words that say what was wrong, the id given back, and nothing about the inside of the server.
  */
-import { extension, revision, subscriptionIdKey } from '../../../src/protocol/dialects/2026-07-28/names.ts';
+import { extension, revision, subscriptionIdKey } from '../../../src/dialects/2026-07-28/names.ts';
 import type { Loose } from './requests.ts';
 
 export const errorCodes = {

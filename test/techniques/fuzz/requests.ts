@@ -5,7 +5,7 @@ import {
   extension,
   protocolVersionKey,
   revision,
-} from '../../../src/protocol/dialects/2026-07-28/names.ts';
+} from '../../../src/dialects/2026-07-28/names.ts';
 
 /** Anything that JSON can say, in the form in which it is taken apart and put together wrongly. */
 // biome-ignore lint/suspicious/noExplicitAny: bad messages have no shape.

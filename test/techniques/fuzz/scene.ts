@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import fc from 'fast-check';
 import type { Tasks } from 'holdfast';
-import { Sealer } from '../../../src/access/seal.ts';
+import { Sealer } from '../../../src/security/sealing.ts';
 import { fixtureFactory, fixtureTasks, storeFrom } from '../../fixture/server.ts';
 import { atEnd } from '../../kit/lifetime.ts';
 import { listed } from '../../kit/listed.ts';

@@ -3,7 +3,7 @@
  * put aside at a question. All of it is made and watched by right requests, so that it works on any transport.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { clientCapabilitiesKey, idempotencyKey } from '../../../src/protocol/dialects/2026-07-28/names.ts';
+import { clientCapabilitiesKey, idempotencyKey } from '../../../src/dialects/2026-07-28/names.ts';
 import { rightAnswers } from './answers.ts';
 import { envelope, type Loose, request } from './requests.ts';
 import type { Shooter } from './shots.ts';

@@ -1,6 +1,6 @@
 /** The fixture server as a child process, spoken to line by line. */
 import { join } from 'node:path';
-import { subscriptionIdKey } from '../../../src/protocol/dialects/2026-07-28/names.ts';
+import { subscriptionIdKey } from '../../../src/dialects/2026-07-28/names.ts';
 import { type Exit, Program, sources } from '../../kit/process.ts';
 import type { Front } from './campaign.ts';
 import type { BadMessage, Method } from './draft.ts';

@@ -2,7 +2,7 @@
 import { Client } from '@modelcontextprotocol/client';
 import { ConnectionLost, connectTasks, memoryHandles, TaskLost } from 'holdfast/client';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { MalformedAnswer } from '../../../src/requestor/errors.ts';
+import { MalformedAnswer } from '../../../src/remote-tasks/errors.ts';
 import { meet, pace } from './meeting.ts';
 import { complete, completed, created, done, hangUp, type Says, silence } from './server.ts';
 

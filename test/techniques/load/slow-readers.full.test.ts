@@ -2,7 +2,7 @@ import { createTasks } from 'holdfast';
 import { serveHttp } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { slowReaderMs } from '../../../src/server/http/event-body.ts';
+import { slowReaderMs } from '../../../src/server/http/event-stream-body.ts';
 import { fixtureFactory, withoutLimits } from '../../fixture/server.ts';
 import { times } from '../../kit/lanes.ts';
 import { chatter } from './chatter.ts';

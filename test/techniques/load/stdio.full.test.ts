@@ -4,7 +4,7 @@ import { createTasks } from 'holdfast';
 import { serveStdio } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { slowReaderMs } from '../../../src/server/http/event-body.ts';
+import { slowReaderMs } from '../../../src/server/http/event-stream-body.ts';
 import { fixtureFactory } from '../../fixture/server.ts';
 import { times } from '../../kit/lanes.ts';
 import { PipeClient } from '../../kit/pipe-client.ts';

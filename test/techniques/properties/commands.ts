@@ -4,14 +4,14 @@
  * one that they allow.
  */
 import fc from 'fast-check';
-import type { Verdict } from '../../../src/engine/change.ts';
-import type { Claim } from '../../../src/engine/queue.ts';
-import type { Reach, Store } from '../../../src/engine/store.ts';
-import * as rules from '../../../src/engine/transitions.ts';
+import * as rules from '../../../src/engine/rules/transitions.ts';
 import { newId } from '../../../src/model/id.ts';
 import type { InputRequest, InputResponse } from '../../../src/model/input.ts';
 import type { Failed } from '../../../src/model/outcome.ts';
 import type { Task, TaskId } from '../../../src/model/task.ts';
+import type { Verdict } from '../../../src/ports/change.ts';
+import type { Claim } from '../../../src/ports/queue.ts';
+import type { Reach, Store } from '../../../src/ports/store.ts';
 import { aTask } from '../../../src/testing/fixtures.ts';
 
 /** The numbers decide everything that the name leaves open. */

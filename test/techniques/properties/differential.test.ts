@@ -11,10 +11,10 @@
  */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Change, onBehalfOf, type Verdict } from '../../../src/engine/change.ts';
-import { claimTasks } from '../../../src/engine/claims.ts';
+import { claimTasks } from '../../../src/engine/worker/claiming.ts';
 import { idFrom } from '../../../src/model/id.ts';
 import type { Task, TaskId } from '../../../src/model/task.ts';
+import { type Change, onBehalfOf, type Verdict } from '../../../src/ports/change.ts';
 import { applied } from '../../../src/testing/invariants.ts';
 import { ManualClock } from '../../../src/testing/manual-clock.ts';
 import { Counts } from '../../kit/counts.ts';

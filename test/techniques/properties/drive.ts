@@ -1,6 +1,6 @@
 /** Random sequences of commands, put to the rules and to a database at once. */
 import fc from 'fast-check';
-import type { Database } from '../../../src/engine/queue.ts';
+import type { Database } from '../../../src/ports/queue.ts';
 import type { ManualClock } from '../../../src/testing/manual-clock.ts';
 import { Counts } from '../../kit/counts.ts';
 import { seedOfThisRun } from '../../kit/random.ts';

@@ -4,9 +4,9 @@
  * could choose among equals.
  */
 
-import type { SurveyFilter } from '../../../src/engine/survey.ts';
 import type { AuditEntry, Database, Task } from '../../../src/index.ts';
-import { standings } from '../../../src/model/standing.ts';
+import { standings } from '../../../src/model/status.ts';
+import type { SurveyFilter } from '../../../src/ports/query.ts';
 import type { Claim } from '../../../src/store.ts';
 import { pagesOf } from '../../kit/listed.ts';
 import { type Command, commandOf, leaseMs, of, words } from './commands.ts';

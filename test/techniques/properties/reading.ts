@@ -1,6 +1,6 @@
 /** Everything that can be read through the ports of a database. */
 import type { Database, Task, TaskId } from '../../../src/index.ts';
-import { standings } from '../../../src/model/standing.ts';
+import { standings } from '../../../src/model/status.ts';
 import type { Due, ToolVersion } from '../../../src/store.ts';
 import { listed, pagesOf } from '../../kit/listed.ts';
 

@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
-import { Housekeeping } from '../../../src/engine/housekeeping.ts';
-import type { Database } from '../../../src/engine/queue.ts';
-import { workerDefaults } from '../../../src/engine/tasks-options.ts';
-import * as rules from '../../../src/engine/transitions.ts';
+import * as rules from '../../../src/engine/rules/transitions.ts';
+import { Housekeeping } from '../../../src/engine/worker/housekeeping.ts';
+import { workerDefaults } from '../../../src/engine/worker/settings.ts';
 import type { DoneTask, Task } from '../../../src/model/task.ts';
+import type { Database } from '../../../src/ports/queue.ts';
 import { openSqlite, type SqliteOptions } from '../../../src/sqlite.ts';
 import { aTask } from '../../../src/testing/fixtures.ts';
 import { ManualClock } from '../../../src/testing/manual-clock.ts';
-import { StoreCommands } from '../../../src/testing/store-commands.ts';
+import { StoreCommands } from '../../../src/testing/stores/store-commands.ts';
 import { encryption } from '../../encryption/keys.ts';
 import { seedOfThisRun } from '../../kit/random.ts';
 

@@ -1,7 +1,7 @@
 /** The stores that are compared: in memory, in a SQLite file and on Postgres, each opened for one sequence. */
 import assert from 'node:assert/strict';
 import { expect } from 'vitest';
-import { audited } from '../../../src/engine/audit-log.ts';
+import { audited } from '../../../src/engine/database/audit-log.ts';
 import type { Database, Json, TaskId } from '../../../src/index.ts';
 import { Refusal } from '../../../src/model/errors.ts';
 import { openPostgres } from '../../../src/postgres.ts';

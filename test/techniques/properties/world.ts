@@ -3,12 +3,12 @@
  * change. After every command both must say the same, and no invariant may be broken.
  */
 import assert from 'node:assert/strict';
-import type { Change, Family, Lineage, Verdict } from '../../../src/engine/change.ts';
-import type { Database } from '../../../src/engine/queue.ts';
-import type { CommitNotice, Due, Reach } from '../../../src/engine/store.ts';
 import { Refusal, refusal } from '../../../src/model/errors.ts';
 import type { Json } from '../../../src/model/json.ts';
 import type { Task, TaskId } from '../../../src/model/task.ts';
+import type { Change, Family, Lineage, Verdict } from '../../../src/ports/change.ts';
+import type { Database } from '../../../src/ports/queue.ts';
+import type { CommitNotice, Due, Reach } from '../../../src/ports/store.ts';
 import { applied, brokenByChange, brokenInvariants } from '../../../src/testing/invariants.ts';
 import { ManualClock } from '../../../src/testing/manual-clock.ts';
 import type { Counts } from '../../kit/counts.ts';

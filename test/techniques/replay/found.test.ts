@@ -1,6 +1,6 @@
 /** What random handlers, and reading with them in mind, brought to light, each as briefly as it can be told. */
 import { expect, test } from 'vitest';
-import type { Pass } from '../../../src/engine/pass.ts';
+import type { Pass } from '../../../src/engine/replay/pass.ts';
 import { type HandlerByHand, onePassOf, toTheEnd } from './host.ts';
 import { World } from './world.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { workerDefaults } from '../../../src/engine/tasks-options.ts';
-import { Worker } from '../../../src/engine/worker.ts';
+import { workerDefaults } from '../../../src/engine/worker/settings.ts';
+import { Worker } from '../../../src/engine/worker/worker.ts';
 import { createTasks, durableTool, type Tasks } from '../../../src/index.ts';
 import type { TaskEvent } from '../../../src/model/event.ts';
 import type { TaskId } from '../../../src/model/task.ts';

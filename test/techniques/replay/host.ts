@@ -1,15 +1,16 @@
 /** The worker's part, played for one pass: commits that take their time, and deaths at the worst moments. */
-import { advance } from '../../../src/engine/advance.ts';
-import type { Call } from '../../../src/engine/call.ts';
-import { compose, type Verdict } from '../../../src/engine/change.ts';
-import { type TaskContext, taskContext } from '../../../src/engine/context.ts';
-import { type Batch, readJournal } from '../../../src/engine/journal.ts';
-import { unobservedPass } from '../../../src/engine/observer.ts';
-import { Pass, type PassEnd, type PassHost } from '../../../src/engine/pass.ts';
-import { extentsOf } from '../../../src/engine/tasks-options.ts';
-import * as rules from '../../../src/engine/transitions.ts';
+
+import { type TaskContext, taskContext } from '../../../src/engine/handlers/context.ts';
+import { advance } from '../../../src/engine/replay/batch.ts';
+import type { Call } from '../../../src/engine/replay/call.ts';
+import { type Batch, readJournal } from '../../../src/engine/replay/journal.ts';
+import { Pass, type PassEnd, type PassHost } from '../../../src/engine/replay/pass.ts';
+import { extentsOf } from '../../../src/engine/rules/limits.ts';
+import * as rules from '../../../src/engine/rules/transitions.ts';
 import type { Json, Task, TaskId } from '../../../src/index.ts';
 import { hasCode, refusal } from '../../../src/model/errors.ts';
+import { compose, type Verdict } from '../../../src/ports/change.ts';
+import { unobservedPass } from '../../../src/ports/observer.ts';
 import type { Claim } from '../../../src/store.ts';
 import { subtaskTool } from './tell.ts';
 import type { World } from './world.ts';

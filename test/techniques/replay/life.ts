@@ -1,6 +1,6 @@
 /** The life of one task: pass after pass, with deaths and parking in between, until its handler ends. */
 
-import type { Pass, PassEnd } from '../../../src/engine/pass.ts';
+import type { Pass, PassEnd } from '../../../src/engine/replay/pass.ts';
 import type { StepContext } from '../../../src/index.ts';
 import type { Claim } from '../../../src/store.ts';
 import { Counts } from '../../kit/counts.ts';

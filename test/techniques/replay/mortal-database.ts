@@ -1,7 +1,7 @@
 /** A database as a worker sees it that will die: from one of its commits on, nothing reaches it or comes back. */
 
-import { storeClosed } from '../../../src/engine/store-errors.ts';
 import type { Database } from '../../../src/index.ts';
+import { storeClosed } from '../../../src/ports/store-errors.ts';
 import type { Change } from '../../../src/store.ts';
 
 let opened = 0;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Pass } from '../../../src/engine/pass.ts';
+import { Pass } from '../../../src/engine/replay/pass.ts';
 import { seedOfThisRun } from '../../kit/random.ts';
 import { howToRepeat } from './checks.ts';
 import { checkChanges, mutationKinds } from './mutations.ts';

@@ -1,6 +1,6 @@
 /** A handler is changed while its task is on the way: it is held, or the change lies ahead of all that is recorded. */
 
-import type { RecordedCall } from '../../../src/engine/journal.ts';
+import type { RecordedCall } from '../../../src/engine/replay/journal.ts';
 import { Counts } from '../../kit/counts.ts';
 import { hash, type Random, seededRandom } from '../../kit/random.ts';
 import { type Checked, checkEach } from './checks.ts';

@@ -1,6 +1,6 @@
 /** One handler, and later releases of it that do not fit a task which the first one began. */
 import { expect } from 'vitest';
-import type { TaskContext } from '../../../src/engine/context.ts';
+import type { TaskContext } from '../../../src/engine/handlers/context.ts';
 import type { HandlerByHand } from './host.ts';
 
 /** The release that began the task, which has come as far as its question. */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as timer, setImmediate as turnOfTheLoop } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { HandlerRefused } from '../../../src/engine/replay.ts';
+import { HandlerRefused } from '../../../src/engine/replay/comparison.ts';
 import { type HandlerByHand, onePassOf, toTheEnd } from './host.ts';
 import { subtaskTool } from './tell.ts';
 import { World } from './world.ts';

@@ -6,8 +6,8 @@
 import { Readable } from 'node:stream';
 import { ReadableStream } from 'node:stream/web';
 import { isDeepStrictEqual } from 'node:util';
-import { ProtocolError, TerminalError } from '../../../src/engine/recorded-error.ts';
-import { type DurableTool, durableTool } from '../../../src/engine/tool.ts';
+import { type DurableTool, durableTool } from '../../../src/engine/handlers/tool.ts';
+import { ProtocolError, TerminalError } from '../../../src/engine/replay/recorded-error.ts';
 import type { Schema, StepContext, TaskContext, TaskId } from '../../../src/index.ts';
 import { HoldfastError, hasCode } from '../../../src/model/errors.ts';
 import { hash } from '../../kit/random.ts';

@@ -1,5 +1,5 @@
 /** Checks random programs with a weakened engine, and prints the first problems as JSON. */
-import type { Pass } from '../../../src/engine/pass.ts';
+import type { Pass } from '../../../src/engine/replay/pass.ts';
 import { checkLives } from './checks.ts';
 import { checkChanges } from './mutations.ts';
 import { programs, randomProgram, withDistinctNames } from './program.ts';

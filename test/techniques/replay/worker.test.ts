@@ -1,13 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import type { Change } from '../../../src/engine/change.ts';
-import type { TaskContext } from '../../../src/engine/context.ts';
-import { batchIn } from '../../../src/engine/journal.ts';
-import { workerDefaults } from '../../../src/engine/tasks-options.ts';
-import { Worker } from '../../../src/engine/worker.ts';
+import type { TaskContext } from '../../../src/engine/handlers/context.ts';
+import { batchIn } from '../../../src/engine/replay/journal.ts';
+import { workerDefaults } from '../../../src/engine/worker/settings.ts';
+import { Worker } from '../../../src/engine/worker/worker.ts';
 import { createTasks, durableTool, type TaskId } from '../../../src/index.ts';
 import { openInputs } from '../../../src/model/task.ts';
+import type { Change } from '../../../src/ports/change.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
 import { ManualClock } from '../../../src/testing.ts';
 import { hash, seededRandom, seedOfThisRun } from '../../kit/random.ts';

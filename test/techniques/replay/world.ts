@@ -2,16 +2,17 @@
  * Everything outside a pass: the task and its subtasks, the journal, the moment, people who answer. It keeps copies,
  * as a database does, so that nothing in it is shared with a handler, and changes them by the real rules only.
  */
-import type { Change, Verdict } from '../../../src/engine/change.ts';
-import { append, batchIn, type Journal, readJournal } from '../../../src/engine/journal.ts';
-import type { Claim } from '../../../src/engine/queue.ts';
-import * as rules from '../../../src/engine/transitions.ts';
+
+import { append, batchIn, type Journal, readJournal } from '../../../src/engine/replay/journal.ts';
+import * as rules from '../../../src/engine/rules/transitions.ts';
 import { Refusal } from '../../../src/model/errors.ts';
 import { newId } from '../../../src/model/id.ts';
 import type { InputRequest, InputResponse } from '../../../src/model/input.ts';
 import type { Json } from '../../../src/model/json.ts';
 import type { Failed, Outcome } from '../../../src/model/outcome.ts';
 import { type ActiveTask, openInputs, type Task, type TaskId } from '../../../src/model/task.ts';
+import type { Change, Verdict } from '../../../src/ports/change.ts';
+import type { Claim } from '../../../src/ports/queue.ts';
 import { aTask } from '../../../src/testing/fixtures.ts';
 import { hash } from '../../kit/random.ts';
 

@@ -1,0 +1,49 @@
+/** Answers that were given with the command, for questions that nobody will be asked. */
+import type { Answer, Question } from '../../client/questions/question-callback.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
+import { quoted, readJson, WrongUsage } from '../usage.ts';
+import { oneLine } from '../views/terminal-text.ts';
+
+export type GivenAnswers = (question: Question) => Answer | undefined;
+
+/** By key, where an object names keys of questions; otherwise one for all, or several in their order. */
+export function givenAnswers(texts: readonly string[] = [], what = '--answer'): GivenAnswers {
+  const all = texts.map((text) => {
+    const answer = readJson(text, what);
+    if (answer !== null && !isJsonObject(answer))
+      throw new WrongUsage(`${what} takes a JSON object, or null to decline`);
+    return answer;
+  });
+  let used = 0;
+  return (question) => {
+    const named = all.find((given) => given !== null && isNamedIn(given, question));
+    if (named) return asAnswer(named[question.key]!, question);
+    const plain = all.filter((given) => given === null || !isByKeyOnly(given, question));
+    const next = plain.length === 1 ? plain[0] : plain[used++];
+    return next === undefined ? undefined : asAnswer(next, question);
+  };
+}
+
+/** Fields of forms are never objects, so an object under the key of the question is its answer. */
+function isNamedIn(given: JsonObject, { key }: Question): boolean {
+  return Object.hasOwn(given, key) && (given[key] === null || isJsonObject(given[key]));
+}
+
+/** All it holds are answers to other questions. */
+function isByKeyOnly(given: JsonObject, question: Question): boolean {
+  const values = Object.values(given);
+  return values.length > 0 && !isNamedIn(given, question) && values.every((value) => isJsonObject(value));
+}
+
+function asAnswer(given: Json, { kind }: Question): Answer {
+  if (given === null) return { action: 'decline' };
+  return kind === 'url' ? { action: 'accept' } : { action: 'accept', content: given as JsonObject };
+}
+
+/** The form that an answer has, to be filled in: `'{"name": …}'`. */
+export function exampleOf(question: Question): string {
+  if (question.kind !== 'form') return "'{}'";
+  const { properties } = question.schema;
+  const names = Object.keys(isJsonObject(properties) ? properties : {});
+  return quoted(`{${names.map((name) => `"${oneLine(name)}": …`).join(', ')}}`);
+}

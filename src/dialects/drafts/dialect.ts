@@ -1,0 +1,69 @@
+/**
+ * The drafts that build on 2025-11-25. Each is a variation of its dialect, on where both sides flag it:
+ *
+ *   - SEP-2229: tasks come unasked, and an immediate answer is always allowed;
+ *   - SEP-2268: subtasks are tasks of their own, linked both ways;
+ *   - SEP-2339: `tasks/continue` for the whole conversation, and outcomes inside the task.
+ */
+import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
+import { tasksOf2025 } from '../2025-11-25/dialect.ts';
+import { toInputRequest } from '../2026-07-28/input.ts';
+import { questionsOf, type Tree } from '../collapse.ts';
+import type { Dialect } from '../dialect.ts';
+import { CallFailed } from '../errors.ts';
+import type { Draft, Drafts } from './flags.ts';
+
+/** The dialect of a session in which these drafts are agreed on. */
+export function tasksWith(agreed: Drafts): Dialect {
+  return [...agreed].reduce<Dialect>((base, draft) => variations[draft](base), tasksOf2025);
+}
+
+const variations: Record<Draft, (base: Dialect) => Dialect> = {
+  'sep-1686': (base) => base,
+  'sep-2229': (base) => ({
+    ...base,
+    sender: (capabilities) => ({ ...base.sender(capabilities), takesTasks: true, takesTasksUnasked: true }),
+  }),
+  'sep-2268': (base) => ({
+    ...base,
+    sender: (capabilities) => ({ ...base.sender(capabilities), knowsSubtasks: true }),
+  }),
+  'sep-2339': (base) => ({
+    ...base,
+    methods: [...base.methods.filter((method) => method !== 'tasks/result'), 'tasks/continue'],
+    pushesQuestions: false,
+    created: (tree, now) => {
+      const { task, ...rest } = base.created(tree, now);
+      return { ...rest, task: { ...(task as JsonObject), ...outcomeOf(tree) } };
+    },
+    shown: (tree, now) => ({ ...base.shown(tree, now), ...outcomeOf(tree) }),
+    news: (tree, now) => {
+      const news = base.news(tree, now);
+      return news && { ...news, params: { ...news.params, ...outcomeOf(tree) } };
+    },
+  }),
+};
+
+/** An error result is no error here: its status says failed, and what it says stands where every result does. */
+export function outcomeOf({ root }: Tree): JsonObject {
+  if (root.phase !== 'done' || root.outcome.kind === 'cancelled') return {};
+  if (root.outcome.kind === 'result') return { result: root.outcome.value };
+  return { error: { ...tasksOf2025.fault(new CallFailed(root.outcome)) } as JsonObject };
+}
+
+/** What `tasks/continue` shows of open questions: nothing but them, the same as long as they are open. */
+export function openQuestions(tree: Tree): JsonObject | undefined {
+  const questions = tree.root.phase === 'done' ? [] : questionsOf(tree);
+  if (questions.length === 0) return undefined;
+  const wire = questions.map(({ key, request }) => [key, toInputRequest(request) as unknown as Json]);
+  return { inputRequests: Object.fromEntries(wire) };
+}
+
+/** The drafts that a client flags, of those that the server has on. */
+export function agreedDrafts(capabilities: unknown, offered: Drafts): Drafts {
+  const experimental = isJsonObject(capabilities) ? capabilities.experimental : undefined;
+  if (!isJsonObject(experimental)) return none;
+  return new Set([...offered].filter((draft) => isJsonObject(experimental[draft])));
+}
+
+const none: Drafts = new Set();

@@ -1,0 +1,92 @@
+/**
+ * Decorators of a database. One table says which methods of its ports read and which write; the compiler holds it
+ * complete, so that no decorator misses a method that a port gains.
+ */
+import type { Database } from '../../ports/queue.ts';
+import type { Store } from '../../ports/store.ts';
+
+type Ports = Omit<Database, 'onDisconnected' | 'close'>;
+type PortName = keyof Ports;
+/** Values, and methods that call back or close, are kept as they are. */
+type Kind = 'read' | 'write' | 'kept';
+
+const members: { readonly [P in PortName]: Readonly<Record<keyof Ports[P], Kind>> } = {
+  store: {
+    create: 'write',
+    update: 'write',
+    claim: 'write',
+    get: 'read',
+    family: 'read',
+    asking: 'read',
+    childIds: 'read',
+    list: 'read',
+    count: 'read',
+    commitsOf: 'read',
+    journal: 'read',
+    due: 'read',
+    leaveOut: 'write',
+    size: 'read',
+    subscribe: 'kept',
+    close: 'kept',
+  },
+  queue: {
+    name: 'kept',
+    usualLeaseMs: 'kept',
+    isAlive: 'read',
+    orphans: 'read',
+    renew: 'write',
+    isolate: 'write',
+    backlog: 'read',
+    onWork: 'kept',
+  },
+  secrets: { get: 'read' },
+  sessions: { save: 'write', get: 'read', delete: 'write', forget: 'write' },
+  calls: { undelivered: 'read', ofRequest: 'read', take: 'write', leave: 'write', delivered: 'write' },
+  audit: { append: 'write', read: 'read', prune: 'write' },
+  survey: { list: 'read', count: 'read', overview: 'read', history: 'read' },
+};
+
+const portNames: readonly PortName[] = Object.keys(members) as PortName[];
+
+type Act = () => Promise<unknown>;
+
+/** What is done around every call that reads, and every call that writes. */
+export interface Around {
+  read(act: Act): Promise<unknown>;
+  write(act: Act): Promise<unknown>;
+}
+
+/** The same database, with something done around the calls of these ports; of all, if none are named. */
+export function decorated(database: Database, around: Around, ports = portNames): Database {
+  const { store, queue, secrets, sessions, calls, audit, survey } = database;
+  const wrapped: Partial<Ports> = Object.fromEntries(
+    ports.map((name) => [name, decoratedPort(database[name], members[name], around)]),
+  );
+  const close = () => database.close();
+  return { store, queue, secrets, sessions, calls, audit, survey, ...wrapped, close };
+}
+
+function decoratedPort(port: object, kinds: Readonly<Record<string, Kind>>, around: Around): object {
+  const found = port as Readonly<Record<string, (...args: readonly unknown[]) => Promise<unknown>>>;
+  const own = Object.entries(kinds).map(([name, kind]) => {
+    if (typeof found[name] !== 'function') return [name, found[name]];
+    // Ports may be classes with private fields: each method is called on the port itself.
+    if (kind === 'kept') return [name, (...args: readonly unknown[]) => found[name]!(...args)];
+    return [name, (...args: readonly unknown[]) => around[kind](() => found[name]!(...args))];
+  });
+  return Object.fromEntries(own);
+}
+
+/** The same ports, each with methods of its own that can be replaced. */
+export function forwarded(database: Database, ports: readonly PortName[]): Database {
+  return decorated(database, { read: (act) => act(), write: (act) => act() }, ports);
+}
+
+/** The same database with some of its commands replaced. */
+export function withCommands(
+  database: Database,
+  commands: Partial<Pick<Store, 'create' | 'update' | 'claim'>>,
+): Database {
+  const same = forwarded(database, ['store']);
+  return { ...same, store: { ...same.store, ...commands } };
+}

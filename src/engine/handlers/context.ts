@@ -1,0 +1,359 @@
+/** The handler's `task`: every durable thing it can do. Each method is one call of the pass. */
+
+import type { Duration } from '../../model/duration.ts';
+import { InvalidOptions } from '../../model/errors.ts';
+import type { Report } from '../../model/event.ts';
+import { newTaskId } from '../../model/id.ts';
+import type { FormAnswer, InputRequest, RootsAnswer, UrlAnswer } from '../../model/input.ts';
+import { isJsonObject, type Json, type Jsonify } from '../../model/json.ts';
+import type { SecretFields } from '../../model/redaction.ts';
+import type { SamplingAnswer, SamplingRequest } from '../../model/sampling.ts';
+import type { InputArguments } from '../../model/schema.ts';
+import type { Owner, Task, TaskId } from '../../model/task.ts';
+import { cut } from '../../model/thrown.ts';
+import type { StepContext } from '../replay/call.ts';
+import { carried } from '../replay/json-value.ts';
+import type { Pass } from '../replay/pass.ts';
+import { outsideHandlers } from '../replay/pass-context.ts';
+import { CannotBeAsked } from '../replay/recorded-error.ts';
+import { type Retry, retryPolicy } from '../replay/step-retry.ts';
+import type { Extents } from '../rules/limits.ts';
+import { checkBound, defaultLargestValue } from '../rules/limits.ts';
+import { Given, longestStatus } from './call-arguments.ts';
+import { childRequest } from './new-task.ts';
+import { type OutputOf, parse, type Schema, toJsonSchema } from './schema.ts';
+import type { DurableTool, RequestMethod, ResultOf } from './tool.ts';
+import type { ToolResult } from './tool-result.ts';
+
+export interface StepOptions {
+  readonly retry?: Retry;
+  /** Each attempt may take so long. */
+  readonly timeout?: Duration;
+}
+
+export interface Patience {
+  readonly timeout?: Duration;
+}
+
+export interface EventOptions<S extends Schema | undefined> extends Patience {
+  /** What the value must be. Whoever completes an event may be anybody, such as the sender of a webhook. */
+  readonly schema?: S;
+}
+
+export interface AskPatience extends Patience {
+  /**
+   * Asks the client to make a task of the question, where it can. Then no connection has to stay open for the answer:
+   * the client may take days, and be gone in between.
+   */
+  readonly asTask?: boolean;
+}
+
+export interface QuestionPatience extends AskPatience {
+  /**
+   * Only a person may answer: in the client, the dashboard or the terminal. A model that continues a call with plain
+   * tools is told of the question and cannot answer it.
+   */
+  readonly person?: boolean;
+}
+
+export interface FormQuestion {
+  readonly message: string;
+  /** The form: an object of strings, numbers, booleans and choices. */
+  readonly schema: Schema;
+}
+
+export interface UrlQuestion {
+  readonly message: string;
+  readonly url: string;
+}
+
+export interface SamplingQuestion {
+  readonly sampling: SamplingRequest;
+}
+
+export interface RootsQuestion {
+  readonly roots: true;
+}
+
+/** What a handler may ask: a person, by a form or a URL, the client's model, or the client itself. */
+export type Question = FormQuestion | UrlQuestion | SamplingQuestion | RootsQuestion;
+
+/** The answer that fits a question. */
+export type AnswerTo<Q> = Q extends { readonly schema: infer S }
+  ? FormAnswer<OutputOf<S>>
+  : Q extends UrlQuestion
+    ? UrlAnswer
+    : Q extends SamplingQuestion
+      ? SamplingAnswer
+      : RootsAnswer;
+
+type PatienceFor<Q> = [Q] extends [RootsQuestion]
+  ? Patience
+  : [Q] extends [SamplingQuestion]
+    ? AskPatience
+    : QuestionPatience;
+
+/** Refuses the members that no question has, which are mistyped. */
+type OnlyKnown<Q> = { readonly [K in Exclude<keyof Q, QuestionMember>]: never };
+type QuestionMember = 'message' | 'schema' | 'url' | 'sampling' | 'roots';
+
+export interface Subtask<Result = ToolResult> {
+  readonly id: TaskId;
+  /** The subtask's result, error results included; throws if it failed, was cancelled or was lost. */
+  result(): Promise<Result>;
+  cancel(reason?: string): Promise<void>;
+}
+
+export interface TaskContext {
+  readonly id: TaskId;
+  readonly owner: Owner;
+  /** The number of this pass: 1 unless the handler was interrupted. */
+  readonly pass: number;
+  /** Fires when the task has been cancelled or has passed its deadline. */
+  readonly signal: AbortSignal;
+
+  /** Runs an effect at most once for each entry in the journal. Its value is what JSON gives back: a `Date` is a string. */
+  step<T>(
+    name: string,
+    run: (context: StepContext) => T | Promise<T>,
+    options?: StepOptions,
+  ): Promise<Jsonify<T>>;
+
+  /** Puts a question to the requestor, and waits without holding a worker. */
+  ask<Q extends Question>(
+    key: string,
+    question: Q & OnlyKnown<Q>,
+    patience?: PatienceFor<Q>,
+  ): Promise<AnswerTo<Q>>;
+
+  /**
+   * Starts a subtask, of the kind that the task itself is: tools start tools, resources resources, prompts prompts.
+   * A task that returns is done only when its subtasks are.
+   */
+  start<Input extends Schema | undefined, Output extends Schema | undefined, Method extends RequestMethod>(
+    tool: DurableTool<Input, Output, Method>,
+    ...input: InputArguments<Input>
+  ): Promise<Subtask<ResultOf<Method, Output>>>;
+
+  sleep(duration: Duration): Promise<void>;
+  sleepUntil(moment: Date | number): Promise<void>;
+  /** The time, the same on every replay: that of the last entry the handler has seen. */
+  now(): number;
+
+  /** Polls something outside until the check gives a value, with a single entry in the journal. */
+  until<T>(
+    name: string,
+    check: (context: StepContext) => T | Promise<T>,
+    options: { readonly every: Duration; readonly timeout?: Duration },
+  ): Promise<Jsonify<Exclude<T, undefined | null | false>>>;
+  /** Waits for `tasks.complete(id, name, value)`. With a schema, a value that does not fit it throws `InvalidInput`. */
+  event<S extends Schema | undefined = undefined>(
+    name: string,
+    options?: EventOptions<S>,
+  ): Promise<S extends Schema ? OutputOf<S> : Json>;
+
+  progress(done: number, total?: number, message?: string): void;
+  say(statusMessage: string): void;
+  pollEvery(duration: Duration): void;
+}
+
+/** A client that reads the results of a tree reads them all in the same way. */
+function subtaskOfAnotherKind(child: DurableTool, parent: DurableTool): InvalidOptions {
+  return new InvalidOptions(
+    'SUBTASK_OF_ANOTHER_KIND',
+    `${parent.name} cannot start ${child.name}: a subtask must give the same type of result as its parent, and ${child.method} gives another one than ${parent.method}.`,
+  );
+}
+
+/** What each method was given, by the name of the call. */
+const given = {
+  step: new Given('task.step()'),
+  ask: new Given('task.ask()'),
+  start: new Given('task.start()'),
+  cancel: new Given('subtask.cancel()'),
+  sleep: new Given('task.sleep()'),
+  sleepUntil: new Given('task.sleepUntil()'),
+  until: new Given('task.until()'),
+  event: new Given('task.event()'),
+  progress: new Given('task.progress()'),
+  say: new Given('task.say()'),
+  pollEvery: new Given('task.pollEvery()'),
+};
+
+export interface ContextParts {
+  readonly task: Task;
+  readonly tool: DurableTool;
+  readonly pass: Pass;
+  readonly signal: AbortSignal;
+  report(report: Report): void;
+  cancel(id: TaskId, reason?: string): Promise<void>;
+  readonly extents: Extents;
+}
+
+export function taskContext(parts: ContextParts): TaskContext {
+  const { task, tool, pass, signal, report, cancel, extents } = parts;
+  const { largestValue } = extents;
+  // A replayed pass counts the same.
+  let subtasks = 0;
+  let openQuestions = 0;
+  const tell = (what: Report) => {
+    // The commit that it leads to, later, is not something that the handler awaits.
+    if (pass.isLive) outsideHandlers(() => report(what));
+  };
+  const subtask = (id: TaskId, name: string): Subtask => ({
+    id,
+    result: () => pass.call(id, { kind: 'result', childId: id, tool: name }) as Promise<ToolResult>,
+    cancel: async (reason) => {
+      const said = reason === undefined ? undefined : status(given.cancel.text(reason, 'its reason'));
+      await pass.call(`cancel ${id}`, { kind: 'step', run: () => cancel(id, said), retry: retryPolicy() });
+    },
+  });
+
+  const context = {
+    id: task.id,
+    owner: task.owner,
+    pass: task.epoch,
+    signal,
+
+    step(name: string, run: (context: StepContext) => unknown, options?: StepOptions) {
+      const { step } = given;
+      const purpose = step.read(() => {
+        const { retry, timeout } = step.options(options);
+        return {
+          kind: 'step',
+          run: step.work(run, 'its work'),
+          retry: retry === undefined || retry === null ? tool.retry : step.retry(retry),
+          ...(timeout !== undefined && { timeoutMs: step.duration(timeout, 'timeout') }),
+        } as const;
+      });
+      return pass.call(step.name(name), purpose);
+    },
+
+    async ask(key: string, question: Question, options?: QuestionPatience) {
+      const { ask } = given;
+      const purpose = ask.read(() => {
+        const { timeout, asTask, person } = ask.options(options);
+        const asked = inputRequest(ask.name(key, 'a key'), question, largestValue);
+        if (person && asked.kind !== 'form' && asked.kind !== 'url')
+          throw ask.needs('a form or a URL with `person: true`', asked.kind);
+        const request = {
+          ...asked,
+          ...(asTask && { asTask: true as const }),
+          ...(person && { person: true as const }),
+        };
+        return { kind: 'ask', request, ...patience(ask, timeout) } as const;
+      });
+      const { request } = purpose;
+      const { answers } = task.origin;
+      if (answers && !answers.includes(request.kind)) throw new CannotBeAsked(key, request.kind);
+      checkBound(extents, 'mostOpenQuestions', openQuestions, 'Too many questions are open');
+      openQuestions++;
+      const answer = await pass.call(key, purpose).finally(() => openQuestions--);
+      return readAnswer(key, question, answer, tool.secrets);
+    },
+
+    async start(wanted: DurableTool, ...[input]: readonly unknown[]) {
+      const child = given.start.read(() => given.start.durable(wanted));
+      if (child.method !== tool.method) throw subtaskOfAnotherKind(child, tool);
+      checkBound(extents, 'deepestTree', task.depth, 'Subtasks go too deep');
+      checkBound(extents, 'mostSubtasks', subtasks++, 'One task has too many subtasks');
+      const request = await childRequest(newTaskId(), child, input, task, largestValue);
+      const id = (await pass.call(child.name, { kind: 'start', request })) as TaskId;
+      return subtask(id, child.name);
+    },
+
+    async sleep(duration: Duration) {
+      await pass.call('', { kind: 'sleep', ms: given.sleep.duration(duration, 'duration') });
+    },
+
+    async sleepUntil(moment: Date | number) {
+      await pass.call('', { kind: 'sleep', until: given.sleepUntil.moment(moment) });
+    },
+
+    now: () => pass.moment,
+
+    until(
+      name: string,
+      run: (context: StepContext) => unknown,
+      options: { every: Duration; timeout?: Duration },
+    ) {
+      const { until } = given;
+      const purpose = until.read(() => {
+        const { every, timeout } = until.options(options);
+        const everyMs = Math.max(1, until.duration(every, 'every'));
+        return {
+          kind: 'until',
+          run: until.work(run, 'its check'),
+          everyMs,
+          ...patience(until, timeout),
+        } as const;
+      });
+      return pass.call(until.name(name), purpose);
+    },
+
+    async event(name: string, options?: EventOptions<Schema | undefined>) {
+      const { event } = given;
+      const { schema, limit } = event.read(() => {
+        const { schema, timeout } = event.options(options);
+        return { schema: event.schema(schema), limit: patience(event, timeout) };
+      });
+      const value = await pass.call(event.name(name), { kind: 'event', ...limit });
+      return schema ? parse(schema, value, `The event "${name}"`, tool.secrets) : value;
+    },
+
+    progress(done: number, total?: number, message?: string) {
+      const { progress } = given;
+      tell({
+        progress: {
+          done: progress.number(done, 'what is done'),
+          ...(total !== undefined && { total: progress.number(total, 'the total') }),
+          ...(message !== undefined && { message: status(progress.text(message, 'its message')) }),
+        },
+      });
+    },
+    say: (message: string) => tell({ message: status(given.say.text(message, 'its message')) }),
+    pollEvery: (duration: Duration) => tell({ pollMs: given.pollEvery.duration(duration, 'duration') }),
+  };
+  return context as unknown as TaskContext;
+}
+
+/** The question as it is stored and shown. */
+export function inputRequest(
+  key: string,
+  question: Question,
+  largest: number = defaultLargestValue,
+): InputRequest {
+  return carried(requestOf(key, question), `The question "${key}"`, largest) as unknown as InputRequest;
+}
+
+function requestOf(key: string, question: Question): InputRequest {
+  const { ask } = given;
+  const asked = ask.options<Question>(question ?? null, 'its question');
+  if ('sampling' in asked)
+    return { kind: 'sampling', params: ask.options(asked.sampling ?? null, 'sampling') };
+  if ('roots' in asked) return { kind: 'roots' };
+  const message = ask.text(asked.message, 'its message');
+  if ('url' in asked)
+    return { kind: 'url', message, url: ask.text(asked.url, 'its url'), elicitationId: key };
+  return { kind: 'form', message, schema: toJsonSchema(asked.schema, `The question "${key}"`) };
+}
+
+/** The answer as the author of the question gets it. */
+export async function readAnswer(
+  key: string,
+  question: Question,
+  answer: unknown,
+  secrets: SecretFields,
+): Promise<unknown> {
+  if (!('schema' in question) || !isJsonObject(answer) || answer.action !== 'accept') return answer;
+  const content = await parse(question.schema, answer.content, `The answer to "${key}"`, secrets);
+  return { ...answer, content };
+}
+
+function patience(call: Given, timeout: Duration | undefined): { timeoutMs?: number } {
+  return timeout === undefined ? {} : { timeoutMs: call.duration(timeout, 'timeout') };
+}
+
+function status(message: string): string {
+  return cut(message, longestStatus);
+}

@@ -1,0 +1,33 @@
+/** From a call of a tool to the request for a task. */
+import type { NewTask, Task, TaskId } from '../../model/task.ts';
+import { subtasksTrace } from '../../model/trace.ts';
+import { carried } from '../replay/json-value.ts';
+import { parse } from './schema.ts';
+import type { DurableTool } from './tool.ts';
+
+/** Refuses arguments that do not fit. What is stored is what the caller sent; each pass parses it anew. */
+export async function rootRequest(
+  id: TaskId,
+  tool: DurableTool,
+  input: unknown,
+  { owner, origin, retention }: Pick<NewTask, 'owner' | 'origin' | 'retention'>,
+  largestValue: number,
+): Promise<NewTask> {
+  const { name, version, inputSchema, secrets, deadlineMs } = tool;
+  const value = carried(input, `The call of ${name}`, largestValue) ?? {};
+  if (inputSchema) await parse(inputSchema, value, `The input of ${name}`, secrets);
+  return { id, owner, origin, tool: name, toolVersion: version, arguments: value, deadlineMs, retention };
+}
+
+export function childRequest(
+  id: TaskId,
+  tool: DurableTool,
+  input: unknown,
+  { owner, origin }: Task,
+  largestValue: number,
+): Promise<NewTask> {
+  const { trace } = origin;
+  const own = trace ? { ...origin, trace: subtasksTrace(trace) } : origin;
+  const retention = { from: 'finish', ms: tool.retentionMs } as const;
+  return rootRequest(id, tool, input, { owner, origin: own, retention }, largestValue);
+}

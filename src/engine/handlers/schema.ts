@@ -1,0 +1,45 @@
+/** Schemas of authors check values and can be shown to a peer as JSON Schema. */
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { mayQuoteSecrets, type SecretFields } from '../../model/redaction.ts';
+import type { Schema } from '../../model/schema.ts';
+import { InvalidInput } from '../replay/recorded-error.ts';
+
+export type { InputOf, OutputOf, Schema } from '../../model/schema.ts';
+
+/** The value as the schema gives it back. */
+export async function parse<Output>(
+  schema: Schema<unknown, Output>,
+  value: unknown,
+  what: string,
+  secrets: SecretFields = [],
+): Promise<Output> {
+  const checked = await schema['~standard'].validate(value);
+  if (!checked.issues) return checked.value;
+  const problems = checked.issues.map(({ message, path = [] }) => {
+    const parts = path.map((part) => (typeof part === 'object' ? part.key : part));
+    const place = parts.map(String).join('..');
+    const said = mayQuoteSecrets(parts, secrets) ? 'not what it should be, which is secret' : message;
+    return { place, said: place === '' ? said : `${place}: ${said}` };
+  });
+  const places = [...new Set(problems.map(({ place }) => place))];
+  throw new InvalidInput(
+    `${what} does not fit its schema: ${problems.map(({ said }) => said).join('; ')}.`,
+    places,
+  );
+}
+
+export function toJsonSchema(schema: Schema, what: string): JsonObject {
+  const standard = schema?.['~standard'];
+  if (typeof standard !== 'object' || standard === null)
+    throw new InvalidInput(
+      `${what} has no schema: give one of a library with Standard Schema, such as z.object({ … }) of zod.`,
+    );
+  const { jsonSchema, vendor } = standard;
+  if (!jsonSchema)
+    throw new InvalidInput(
+      `${what} has a schema (by ${vendor}) that cannot be turned into JSON Schema. Use zod 4.2 or later, or another library with Standard JSON Schema.`,
+    );
+  const converted: unknown = jsonSchema.input({ target: 'draft-2020-12' });
+  if (isJsonObject(converted)) return converted;
+  throw new InvalidInput(`${what} has a schema (by ${vendor}) whose JSON Schema is not an object.`);
+}

@@ -1,0 +1,79 @@
+/** What a handler returned, as the result of the call. */
+import type { Json, JsonObject } from '../../model/json.ts';
+import type { Failed, Outcome, Success } from '../../model/outcome.ts';
+import type { SecretFields } from '../../model/redaction.ts';
+import { isInstance, messageOf } from '../../model/thrown.ts';
+import { carried } from '../replay/json-value.ts';
+import { CannotBeAsked, ProtocolError, protocolFault } from '../replay/recorded-error.ts';
+import { parse, type Schema } from './schema.ts';
+
+export interface ToolResult<Structured = unknown> {
+  readonly content: readonly ({ readonly type: string } & Record<string, unknown>)[];
+  readonly structuredContent?: Structured;
+  readonly isError?: boolean;
+  readonly _meta?: Record<string, unknown>;
+}
+
+/** The result of a tool with an output schema: an error result need not have what the schema describes. */
+export type StructuredResult<Structured> = ToolResult &
+  (
+    | { readonly isError?: false; readonly structuredContent: Structured }
+    | { readonly isError: true; readonly structuredContent?: undefined }
+  );
+
+/** What is known of the tool, and of how large its results may be. */
+interface Expected {
+  readonly name: string;
+  readonly outputSchema: Schema | undefined;
+  readonly largest: number;
+  readonly secrets?: SecretFields;
+}
+
+/** A result is what its output schema says, if there is one; errors are not bound by it. */
+export async function outcomeOf(
+  returned: unknown,
+  { name, outputSchema, largest, secrets = [] }: Expected,
+): Promise<Outcome> {
+  const outcome = shaped(carried(returned, 'The handler', largest), outputSchema !== undefined);
+  if (outputSchema && !outcome.isError) {
+    const { structuredContent } = outcome.value as { structuredContent?: unknown };
+    await parse(outputSchema, structuredContent, `The output of ${name}`, secrets);
+  }
+  return outcome;
+}
+
+/** A string becomes a text; structured output is shown as text too; a whole result is taken as it is. */
+function shaped(value: Json | undefined, isStructured: boolean): Extract<Outcome, { kind: 'result' }> {
+  if (isToolResult(value))
+    return value.isError === true ? { kind: 'result', isError: true, value } : success(value);
+  if (value === undefined) return success({ content: [] });
+  const content = [{ type: 'text', text: typeof value === 'string' ? value : JSON.stringify(value) }];
+  return success(isStructured ? { content, structuredContent: value } : { content });
+}
+
+export function success(value: Json): Success {
+  return { kind: 'result', isError: false, value };
+}
+
+/**
+ * An ordinary exception ends as the plain call would, as an error result. Protocol errors become such, and so does a
+ * question that the requestor cannot be asked, unless the handler finds another way.
+ */
+export function failureOf(error: unknown): Failed {
+  if (isInstance(error, ProtocolError) || isInstance(error, CannotBeAsked)) return protocolFailure(error);
+  const text = messageOf(error);
+  return { kind: 'result', isError: true, value: { content: [{ type: 'text', text }], isError: true } };
+}
+
+/** Requests that know no error results, such as reading a resource, end with a protocol error whatever was thrown. */
+export function protocolFailure(error: unknown): Failed {
+  if (isInstance(error, ProtocolError)) return { kind: 'failure', ...protocolFault(error) };
+  const message = messageOf(error);
+  return isInstance(error, CannotBeAsked)
+    ? { kind: 'failure', message, unaskable: error.kind }
+    : { kind: 'failure', message };
+}
+
+export function isToolResult(value: Json | undefined): value is JsonObject & { readonly isError?: boolean } {
+  return typeof value === 'object' && value !== null && 'content' in value && Array.isArray(value.content);
+}

@@ -1,0 +1,66 @@
+/** One attempt at a step, or one look of a poll, with its time-out. Nothing that it throws escapes. */
+
+import { hasCode } from '../../model/errors.ts';
+import type { Json } from '../../model/json.ts';
+import { isInstance, messageOf } from '../../model/thrown.ts';
+import { withTimeout } from '../../runtime/timeout.ts';
+import type { Call } from './call.ts';
+import { carried } from './json-value.ts';
+import type { PassHost } from './pass.ts';
+import { recordError, StepTimedOut, TerminalError } from './recorded-error.ts';
+import { restAfter } from './step-retry.ts';
+
+/** Characters of what a failed attempt said: there may be thousands of them in a journal. */
+const longestComplaint = 1_000;
+
+export type Attempted =
+  | { readonly type: 'settled'; readonly ok: boolean; readonly value?: Json }
+  /** To be tried again then; with a message if this attempt failed. */
+  | { readonly type: 'later'; readonly at: number; readonly message?: string };
+
+type Surroundings = Pick<PassHost, 'taskId' | 'extents' | 'observed' | 'now' | 'began'>;
+
+export async function attempt(call: Call, host: Surroundings): Promise<Attempted> {
+  const { purpose } = call;
+  if (purpose.kind !== 'step' && purpose.kind !== 'until') throw new TypeError(`${call.kind} is no work.`);
+  const abort = new AbortController();
+  call.abort = abort;
+  const context = {
+    key: `${host.taskId}/${call.position}`,
+    attempt: call.attempts + 1,
+    signal: abort.signal,
+  };
+  const observedCall = { kind: purpose.kind, name: call.name, attempt: context.attempt };
+  const what = `The ${call.kind === 'step' ? 'step' : 'check'} "${call.name}"`;
+  try {
+    const timeoutMs = purpose.kind === 'step' ? purpose.timeoutMs : undefined;
+    const run = () => begun(host, () => host.observed.attempt(observedCall, () => purpose.run(context)));
+    const timedOut = () => new StepTimedOut(`${what} took longer than ${timeoutMs} ms.`);
+    const returned = timeoutMs === undefined ? run() : withTimeout(timeoutMs, run, timedOut, abort);
+    const value = carried(await returned, what, host.extents.largestValue);
+    if (purpose.kind === 'until' && (value === undefined || value === null || value === false))
+      return { type: 'later', at: host.now() + purpose.everyMs };
+    return { type: 'settled', ok: true, ...(value !== undefined && { value }) };
+  } catch (error) {
+    const failed = call.attempts + 1;
+    const final = isInstance(error, TerminalError) || hasCode(error, 'NOT_JSON', 'VALUE_TOO_LARGE');
+    if (purpose.kind === 'step' && !final && failed < purpose.retry.attempts) {
+      const message = messageOf(error, longestComplaint);
+      return { type: 'later', at: host.now() + restAfter(purpose.retry, failed), message };
+    }
+    return { type: 'settled', ok: false, value: recordError(error, host.extents.largestValue) };
+  }
+}
+
+/** A step that ran out of time, or whose task ended, may go on for long: it counts until it has settled. */
+function begun(host: Surroundings, run: () => unknown): unknown {
+  const attempt = run();
+  if (!isPromise(attempt)) return attempt;
+  const settled = () => {};
+  host.began(Promise.resolve(attempt).then(settled, settled));
+  return attempt;
+}
+
+function isPromise(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
+}

@@ -1,0 +1,134 @@
+/**
+ * What a journal says. It opens with the arguments of the call; after that each commit of a pass adds one batch: the
+ * calls that the handler had made by then, also those still open, and the entries that settled some of them. The
+ * order of the entries is the order in which every pass, live or replayed, settles them.
+ */
+import { isJsonObject, type Json } from '../../model/json.ts';
+
+export type CallKind = 'step' | 'ask' | 'start' | 'result' | 'sleep' | 'until' | 'event';
+
+/** One call on `task`, at its position in the pass. */
+export interface RecordedCall {
+  readonly kind: CallKind;
+  readonly name: string;
+  /** How many entries had settled when it was made. */
+  readonly at: number;
+  /** When its wait, or the patience for it, ends. */
+  readonly due?: number;
+  /** The key under which a question stands in the task's ledger. */
+  readonly key?: string;
+}
+
+/** How a call settled. Without a value it gave nothing back. */
+export interface Entry {
+  readonly call: number;
+  readonly ok: boolean;
+  readonly value?: Json;
+}
+
+/** A try at a step that failed and is to be repeated. */
+export interface FailedAttempt {
+  readonly call: number;
+  readonly message: string;
+  readonly retryAt: number;
+}
+
+export interface Batch {
+  /** The moment of the commit: what `task.now()` says once its entries have settled. */
+  readonly moment: number;
+  /** How many entries had settled when the batch was written. */
+  readonly settled: number;
+  readonly calls: readonly RecordedCall[];
+  readonly entries: readonly Entry[];
+  readonly attempts: readonly FailedAttempt[];
+}
+
+/** A journal, read and laid out for replay. */
+export interface Journal {
+  readonly arguments: Json;
+  readonly calls: RecordedCall[];
+  /** Each with the number of its batch: a handler may end in the middle of one. */
+  readonly entries: (Entry & { readonly batch: number; readonly moment: number })[];
+  readonly attempts: Map<number, FailedAttempt[]>;
+  /** How many failed attempts there are in all. */
+  failed: number;
+  /** Up to this many settled entries, every call that was made is recorded; -1 while nothing is. */
+  knownUpTo: number;
+  batches: number;
+}
+
+export function readJournal(records: readonly Json[]): Journal {
+  const [opening, ...batches] = records;
+  const journal: Journal = {
+    arguments: isJsonObject(opening) ? (opening.arguments ?? null) : null,
+    calls: [],
+    entries: [],
+    attempts: new Map(),
+    failed: 0,
+    knownUpTo: -1,
+    batches: 0,
+  };
+  for (const batch of batches) append(journal, batchIn(batch));
+  return journal;
+}
+
+/** Adds a committed batch, as reading the journal anew would. */
+export function append(journal: Journal, batch: Batch): void {
+  // A pass that yields commits what was still running although nothing before it has settled: one batch with it.
+  const number = batch.settled < journal.entries.length ? journal.batches - 1 : journal.batches++;
+  for (const call of batch.calls) journal.calls.push(call);
+  for (const entry of batch.entries) journal.entries.push({ ...entry, batch: number, moment: batch.moment });
+  for (const attempt of batch.attempts) {
+    const before = journal.attempts.get(attempt.call);
+    if (before) before.push(attempt);
+    else journal.attempts.set(attempt.call, [attempt]);
+    journal.failed++;
+  }
+  journal.knownUpTo = batch.settled;
+}
+
+/** What a handler is told whose journal would have more entries. */
+export function tooLong(longestJournal: number): string {
+  return `The journal of this task would grow beyond ${longestJournal} entries. Give parts of the work to subtasks, or poll with task.until(), which leaves a single entry.`;
+}
+
+/** A batch as it is stored: without names, because there is one for nearly every commit. Attempts are rare. */
+type StoredBatch = readonly [
+  moment: number,
+  settled: number,
+  calls: readonly StoredCall[],
+  entries: readonly StoredEntry[],
+  attempts?: Batch['attempts'],
+];
+/** The kind is left out of a step. */
+type StoredCall = readonly [name: string, at: number, kind?: CallKind, rest?: object];
+type StoredEntry = readonly [call: number, ok: 0 | 1, value?: Json];
+
+export function toRecord({ moment, settled, calls, entries, attempts }: Batch): Json {
+  const stored: StoredBatch = [moment, settled, calls.map(toStoredCall), entries.map(toStoredEntry)];
+  return (attempts.length > 0 ? [...stored, attempts] : stored) as unknown as Json;
+}
+
+export function batchIn(record: Json): Batch {
+  const [moment, settled, calls, entries, attempts = []] = record as unknown as StoredBatch;
+  return {
+    moment,
+    settled,
+    calls: calls.map(([name, at, kind = 'step', rest]) => ({ kind, name, at, ...rest })),
+    entries: entries.map(([call, ok, ...value]) => ({
+      call,
+      ok: ok === 1,
+      ...(value.length > 0 && { value: value[0]! }),
+    })),
+    attempts,
+  };
+}
+
+function toStoredCall({ kind, name, at, ...rest }: RecordedCall): StoredCall {
+  if (Object.keys(rest).length > 0) return [name, at, kind, rest];
+  return kind === 'step' ? [name, at] : [name, at, kind];
+}
+
+function toStoredEntry({ call, ok, value }: Entry): StoredEntry {
+  return value === undefined ? [call, ok ? 1 : 0] : [call, ok ? 1 : 0, value];
+}

@@ -1,0 +1,185 @@
+/**
+ * Errors as a journal keeps them. A handler gets the very same error on its first pass and on every replay: one made
+ * from the record, of a class it can tell apart, never the object that was thrown.
+ */
+
+import {
+  type ErrorCode,
+  errorCodes,
+  HoldfastError,
+  InvalidOptions,
+  InvalidValue,
+  Refusal,
+} from '../../model/errors.ts';
+import type { InputKind } from '../../model/input.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
+import type { Outcome } from '../../model/outcome.ts';
+import { attempted, isInstance, messageOf, nameOf } from '../../model/thrown.ts';
+import { defaultLargestValue } from '../rules/limits.ts';
+import { carried } from './json-value.ts';
+
+/** Says that trying again is no use: the step fails at once, whatever its retry policy. */
+export class TerminalError extends HoldfastError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('TERMINAL_ERROR', message, options);
+  }
+}
+
+export class StepTimedOut extends HoldfastError {
+  constructor(message: string) {
+    super('STEP_TIMED_OUT', message);
+  }
+}
+export class AskTimedOut extends HoldfastError {
+  constructor(message: string) {
+    super('ASK_TIMED_OUT', message);
+  }
+}
+export class WaitTimedOut extends HoldfastError {
+  constructor(message: string) {
+    super('WAIT_TIMED_OUT', message);
+  }
+}
+
+export class InvalidInput extends HoldfastError {
+  /** Where in the value it does not fit. */
+  readonly places: readonly string[];
+
+  constructor(message: string, places: readonly string[] = []) {
+    super('INVALID_INPUT', message);
+    this.places = places;
+  }
+}
+
+/** Whoever called the tool cannot answer such a question. The same on every pass: it never changes for a task. */
+export class CannotBeAsked extends HoldfastError {
+  readonly kind: InputKind;
+
+  constructor(key: string, kind: InputKind) {
+    super(
+      'CANNOT_BE_ASKED',
+      `The question "${key}" cannot be put: the client that called this tool did not declare that it can ${abilities[kind]}.`,
+    );
+    this.kind = kind;
+  }
+}
+
+const abilities: Record<InputKind, string> = {
+  form: 'show a form (capability elicitation.form)',
+  url: 'open a URL (capability elicitation.url)',
+  sampling: 'ask its model (capability sampling)',
+  roots: 'list its roots (capability roots)',
+};
+
+export class SubtaskFailed extends HoldfastError {
+  constructor(message: string) {
+    super('SUBTASK_FAILED', message);
+  }
+}
+export class SubtaskCancelled extends HoldfastError {
+  constructor(message: string) {
+    super('SUBTASK_CANCELLED', message);
+  }
+}
+export class SubtaskLost extends HoldfastError {
+  constructor(message: string) {
+    super('SUBTASK_LOST', message);
+  }
+}
+
+/** A failure that the protocol itself reports, with a JSON-RPC code, instead of an error result. */
+export class ProtocolError extends HoldfastError {
+  /** The code of JSON-RPC. */
+  readonly rpcCode: number;
+  readonly data: Json | undefined;
+
+  constructor(code: number, message: string, data?: Json) {
+    super('PROTOCOL_ERROR', message);
+    this.rpcCode = code;
+    this.data = data;
+  }
+}
+
+/** By name. An error may be called `constructor`, so an object would not do. */
+const classes: ReadonlyMap<unknown, new (message: string) => HoldfastError> = new Map(
+  [
+    TerminalError,
+    StepTimedOut,
+    AskTimedOut,
+    WaitTimedOut,
+    InvalidInput,
+    SubtaskFailed,
+    SubtaskCancelled,
+    SubtaskLost,
+  ].map((kind) => [kind.name, kind]),
+);
+
+/** JSON-RPC's internal error: for a code that is not a whole number. */
+const internalError = -32_603;
+
+/** What the protocol is told of an error: data that cannot be kept is left out, and the message says so. */
+export interface ProtocolFault {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: Json;
+}
+
+/** Total: whatever the error's properties are. */
+export function protocolFault(error: ProtocolError, largest = defaultLargestValue): ProtocolFault {
+  const given = attempted(() => error.rpcCode);
+  const code = typeof given === 'number' && Number.isSafeInteger(given) ? given : internalError;
+  const message = messageOf(error);
+  try {
+    const data = carried(error.data, 'The data of this error', largest);
+    return { code, message, ...(data !== undefined && { data }) };
+  } catch (problem) {
+    return { code, message: `${message} (${messageOf(problem, 1_000)})` };
+  }
+}
+
+/** Total: whatever was thrown. */
+export function recordError(error: unknown, largest = defaultLargestValue): JsonObject {
+  if (isInstance(error, ProtocolError)) return { name: 'ProtocolError', ...protocolFault(error, largest) };
+  const name = nameOf(error);
+  const code = classes.has(name) ? undefined : codeOf(error);
+  return { name, ...(code !== undefined && { code }), message: messageOf(error) };
+}
+
+function codeOf(error: unknown): ErrorCode | undefined {
+  const code = attempted(() => (error instanceof HoldfastError ? error.code : undefined));
+  return typeof code === 'string' ? code : undefined;
+}
+
+export function errorFrom(record: Json | undefined): Error {
+  const { name, message, code, data } = isJsonObject(record) ? record : {};
+  const text = typeof message === 'string' ? message : messageOf(message);
+  if (name === 'ProtocolError' && typeof code === 'number') return new ProtocolError(code, text, data);
+  const Known = classes.get(name);
+  if (Known) return new Known(text);
+  if (isOneOf(errorCodes.Refusal, code)) return new Refusal(code, text);
+  if (isOneOf(errorCodes.InvalidOptions, code)) return new InvalidOptions(code, text);
+  if (isOneOf(errorCodes.InvalidValue, code)) return new InvalidValue(code, text);
+  const error = isOneOf(Object.values(errorCodes).flat(), code)
+    ? new HoldfastError(code, text)
+    : new Error(text);
+  return Object.defineProperty(error, 'name', {
+    value: typeof name === 'string' ? name : 'Error',
+    configurable: true,
+  });
+}
+
+function isOneOf<Code extends string>(codes: readonly Code[], code: unknown): code is Code {
+  return codes.includes(code as Code);
+}
+
+/** What a parent gets from `subtask.result()`: the child's result, or one of three errors. */
+export function fromChild(name: string, outcome: Outcome): { ok: boolean; value: Json } {
+  if (outcome.kind === 'result') return { ok: true, value: outcome.value };
+  return { ok: false, value: recordError(failureOfChild(name, outcome)) };
+}
+
+function failureOfChild(name: string, outcome: Exclude<Outcome, { kind: 'result' }>): HoldfastError {
+  if (outcome.kind === 'failure') return new SubtaskFailed(`Subtask ${name} failed: ${outcome.message}`);
+  if (outcome.kind === 'lost') return new SubtaskLost(`Subtask ${name} was lost: ${outcome.message}`);
+  return new SubtaskCancelled(outcome.reason ?? `Subtask ${name} was cancelled.`);
+}

@@ -1,0 +1,411 @@
+/**
+ * The rules of a task's life. Each command is a pure function from a task (or its family) and a moment to a
+ * change or a named refusal; stores and workers decide nothing themselves.
+ *
+ * The invariants these rules keep, at every commit:
+ *   1. done is final                                   5. an input key is never reused in a task's life
+ *   2. waiting ⇔ an own input is open                  6. what is published can be read back
+ *   3. a parent is done only when all descendants are  7. only the current claim's epoch may advance a task
+ *   4. a tree is purged as one unit                    8. retention never ends live work
+ */
+import { answerProblem } from '../../model/answer.ts';
+import { Refusal, refusal } from '../../model/errors.ts';
+import type { Report, TaskEvent } from '../../model/event.ts';
+import {
+  type Delivery,
+  type Entrusted,
+  freshKey,
+  type InputRecord,
+  type InputRequest,
+  type InputResponse,
+  type OpenInput,
+  type SettledInput,
+} from '../../model/input.ts';
+import type { Json } from '../../model/json.ts';
+import type { ActiveTask, Holder, NewHolder, NewTask, QueuedTask, Task, TaskId } from '../../model/task.ts';
+import {
+  type Change,
+  changed,
+  type Family,
+  type TaskWrite,
+  unchanged,
+  type Verdict,
+  write,
+} from '../../ports/change.ts';
+import type { Claim, FreedHolder } from '../../ports/queue.ts';
+import { asleep, bumped, fenced, seen, wake, withdrawn, withoutHolder } from './fencing.ts';
+import { boundTo } from './publication.ts';
+
+export { cancel, cancelRequest, complete, crowdOut, fail, passDeadline, purge, remove } from './endings.ts';
+export { confirmHandOver, discard, isJoinable, keepForRequest, publish } from './publication.ts';
+
+// --- Creation ---------------------------------------------------------------------------------------------
+
+/**
+ * Makes a root task. `existing` is the task that already bears the request's id, which is refused, or its idempotency
+ * key: the same arguments give that task back, others are refused. With a `holder` the maker claims it in the same
+ * commit.
+ */
+export function create(
+  existing: Task | undefined,
+  request: NewTask,
+  at: number,
+  holder?: NewHolder,
+): Verdict {
+  if (existing?.id === request.id) return refusal('TASK_EXISTS', request.origin.named?.taskId ?? request.id);
+  if (existing) {
+    const { key, argumentsDigest } = existing.idempotency!;
+    return argumentsDigest === request.idempotency?.argumentsDigest
+      ? unchanged(existing)
+      : refusal('IDEMPOTENCY_KEY_REUSED', key);
+  }
+  const task = newTask(request, at, { rootId: request.id, ordinal: 0, depth: 0 });
+  const created: TaskEvent = { type: 'created' };
+  if (!holder) return changed(task, at, [created], opening(request));
+  return changed(
+    { ...task, phase: 'running', epoch: 1, holder: leased(holder, at) },
+    at,
+    [created, { type: 'claimed', epoch: 1, holder: holder.name }],
+    opening(request),
+  );
+}
+
+/** Makes a subtask and links it, in one commit with the journal entry that remembers it. */
+export function startChild(
+  parent: Task,
+  claim: Claim,
+  request: NewTask,
+  at: number,
+  journal: readonly Json[] = [],
+): Verdict {
+  return fenced(parent, claim, (task) => {
+    const child = newTask({ ...request, owner: task.owner }, at, {
+      rootId: task.rootId,
+      parentId: task.id,
+      ordinal: task.childCount,
+      depth: task.depth + 1,
+    });
+    const linked: ActiveTask = {
+      ...seen(task, at),
+      childCount: task.childCount + 1,
+      liveChildCount: task.liveChildCount + 1,
+    };
+    return {
+      task: linked,
+      // The child comes first: nobody may hear of it before it can be read.
+      writes: [
+        write(child, at, [{ type: 'created' }], opening(request)),
+        write(linked, at, [{ type: 'childStarted', childId: child.id }], journal),
+      ],
+      removed: [],
+    };
+  });
+}
+
+function newTask(
+  request: NewTask,
+  at: number,
+  place: { rootId: TaskId; parentId?: TaskId; ordinal: number; depth: number },
+): QueuedTask {
+  const { arguments: _, deadlineMs, unpublished, ...kept } = request;
+  const deadlineAt = deadlineMs === null ? null : at + deadlineMs;
+  return {
+    ...kept,
+    ...place,
+    phase: 'queued',
+    inputs: [],
+    childCount: 0,
+    liveChildCount: 0,
+    createdAt: at,
+    updatedAt: at,
+    ...(unpublished ? boundTo(unpublished, deadlineAt) : { deadlineAt }),
+    isReady: true,
+    wakeAt: at,
+    version: 1,
+    epoch: 0,
+  };
+}
+
+/** A journal opens with the arguments of the call, apart from the task that is polled. */
+function opening(request: NewTask): Json[] {
+  return [{ arguments: request.arguments }];
+}
+
+// --- Claims -----------------------------------------------------------------------------------------------
+
+/** So many deaths in a row make a task a suspect: from then on it runs alone. */
+const suspectAfter = 2;
+
+/** After a death a task rests, so that the process can be started again before the task meets the next one. */
+const restMs = 2_000;
+
+export function isSuspect({ deaths = 0 }: Task): boolean {
+  return deaths >= suspectAfter;
+}
+
+/**
+ * Takes a task that has work and begins a pass. A holder is passed over only if the queue found it freed: its process is
+ * dead, or its lease expired and was not renewed since. No clock decides that here. A task whose last pass
+ * counts as a death is not claimed but rests first: the change then leaves it without a holder.
+ */
+export function claim(task: Task, holder: NewHolder, at: number, freed?: FreedHolder): Verdict {
+  if (task.phase === 'done') return refusal('NOT_CLAIMABLE', task.id, 'done');
+  if (task.wakeAt === null || !(task.isReady || task.wakeAt <= at))
+    return refusal('NOT_CLAIMABLE', task.id, 'parked');
+  const previous = task.holder;
+  if (previous && !isFreed(previous, freed))
+    return refusal('NOT_CLAIMABLE', task.id, 'held by a living worker');
+  const counted = previous && previous.name !== holder.name ? afterDeath(task, previous) : {};
+  if (previous && counted.deaths !== undefined) {
+    const until = at + restMs;
+    const resting = asleep({ ...bumped(withoutHolder(task)), ...counted }, until);
+    return changed(resting, at, [{ type: 'rested', until, takenFrom: previous.name }]);
+  }
+  const epoch = task.epoch + 1;
+  const begun = task.phase === 'queued' ? { ...seen(task, at), phase: 'running' as const } : bumped(task);
+  return changed({ ...begun, ...counted, epoch, isReady: true, holder: leased(holder, at) }, at, [
+    { type: 'claimed', epoch, holder: holder.name, ...(previous && { takenFrom: previous.name }) },
+  ]);
+}
+
+function isFreed(previous: Holder, freed: FreedHolder | undefined): boolean {
+  if (freed?.name !== previous.name) return false;
+  return freed.leaseUntil === undefined || freed.leaseUntil === previous.leaseUntil;
+}
+
+/** A pass that added to the journal got somewhere: its death says nothing about the task. */
+function afterDeath(task: Task, { isAlone }: Holder): Pick<Task, 'deaths' | 'deathsAlone'> {
+  if (task.recordedIn === task.epoch) return {};
+  const { deaths = 0, deathsAlone = 0 } = task;
+  const alone = deathsAlone + (isAlone ? 1 : 0);
+  return { deaths: deaths + 1, ...(alone > 0 && { deathsAlone: alone }) };
+}
+
+/** A store with a clock of its own replaces the moment. */
+function leased({ name, leaseMs }: NewHolder, at: number): Holder {
+  return { name, since: at, leaseMs, leaseUntil: at + leaseMs };
+}
+
+/** Notes that a suspect has its process for itself: if that dies now, the task is to blame. */
+export function isolate(task: Task, claim: Claim, at: number): Verdict {
+  return fenced(task, claim, (held) =>
+    changed({ ...bumped(held), holder: { ...held.holder!, isAlone: true } }, at, [{ type: 'isolated' }]),
+  );
+}
+
+/**
+ * Ends a pass that can go no further: the task sleeps until `until`, or until an answer or a subtask wakes it.
+ * Refused when anything happened since the worker last looked, so that no wake is slept through. `claimedVersion` is the
+ * one that the claim made: if it is the task's still, the pass did nothing.
+ */
+export function park(
+  task: Task,
+  claim: Claim,
+  { seenVersion, until, claimedVersion }: Parking,
+  at: number,
+): Verdict {
+  return fenced(task, claim, (held) => {
+    if (task.version !== seenVersion) return refusal('TASK_MOVED', task.id, seenVersion, task.version);
+    const parked = changed(asleep(bumped(withoutHolder(held)), until), at, [{ type: 'parked', until }]);
+    if (task.version !== claimedVersion) return parked;
+    return { ...parked, writes: parked.writes.map((one) => ({ ...one, isIdle: true })) };
+  });
+}
+
+export interface Parking {
+  readonly seenVersion: number;
+  readonly until: number | null;
+  readonly claimedVersion?: number | undefined;
+}
+
+/** Sets a task aside that this worker's handler cannot continue: nothing is lost, and it is tried again at `until`. */
+export function setAside(
+  task: Task,
+  claim: Claim,
+  { message, until }: { readonly message: string; readonly until: number },
+  at: number,
+): Verdict {
+  return fenced(task, claim, (held) => {
+    const stuck = { message, times: (task.stuck?.times ?? 0) + 1 };
+    const aside = { ...seen(withoutHolder(held), at), statusMessage: message, stuck };
+    return changed(asleep(aside, until), at, [{ type: 'stuck', message, until }]);
+  });
+}
+
+/** Gives a task back unfinished, free to be claimed at once or from `until` on. */
+export function release(task: Task, claim: Claim, at: number, until?: number): Verdict {
+  return fenced(task, claim, (held) => {
+    const free = bumped(withoutHolder(held));
+    return changed(until === undefined ? free : asleep(free, until), at, [{ type: 'released' }]);
+  });
+}
+
+// --- During a pass ----------------------------------------------------------------------------------------
+
+/** Appends to the journal: the task has got somewhere. */
+export function record(task: Task, claim: Claim, journal: readonly Json[], at: number): Verdict {
+  return fenced(task, claim, (held) => {
+    const { deaths: _deaths, deathsAlone: _alone, stuck: _stuck, ...advanced } = bumped(held);
+    return changed(
+      { ...advanced, recordedIn: claim.epoch } as ActiveTask,
+      at,
+      [{ type: 'recorded', entries: journal.length }],
+      journal,
+    );
+  });
+}
+
+export function report(task: Task, claim: Claim, { message, progress, pollMs }: Report, at: number): Verdict {
+  return fenced(task, claim, (held) => {
+    const said = {
+      ...(message !== undefined && { message }),
+      ...(progress && { progress }),
+      ...(pollMs !== undefined && { pollMs }),
+    };
+    if (Object.keys(said).length === 0) return unchanged(task);
+    const { message: statusMessage, ...rest } = said;
+    return changed(
+      { ...seen(held, at), ...rest, ...(statusMessage !== undefined && { statusMessage }) },
+      at,
+      [{ type: 'reported', ...said }],
+    );
+  });
+}
+
+/** Opens a question. The key it got is that of the last input of the changed task. */
+export function ask(
+  task: Task,
+  claim: Claim,
+  question: { readonly key: string; readonly request: InputRequest },
+  at: number,
+  journal: readonly Json[] = [],
+): Verdict {
+  return fenced(task, claim, (held) => {
+    const key = freshKey(task.inputs, question.key);
+    const inputs: InputRecord[] = [
+      ...task.inputs,
+      { key, request: question.request, askedAt: at, state: 'open' },
+    ];
+    return changed({ ...seen(held, at), phase: 'waiting', inputs }, at, [{ type: 'asked', key }], journal);
+  });
+}
+
+// --- From outside -----------------------------------------------------------------------------------------
+
+/**
+ * Applies answers by key, some or all. Unknown, late and repeated ones are ignored; one that does not fit its
+ * question refuses the whole call, because a caller that saw it accepted would never answer that key again.
+ */
+export function answer(task: Task, responses: Readonly<Record<string, InputResponse>>, at: number): Verdict {
+  if (task.phase !== 'waiting') return unchanged(task);
+  const events: TaskEvent[] = [];
+  const inputs: InputRecord[] = [];
+  for (const input of task.inputs) {
+    const response = Object.hasOwn(responses, input.key) ? responses[input.key] : undefined;
+    if (input.state !== 'open' || response === undefined) {
+      inputs.push(input);
+      continue;
+    }
+    const problem = answerProblem(input.request, response);
+    if (problem) return refusal('BAD_ANSWER', input.key, problem);
+    const { delivery: _, ...asked } = input;
+    inputs.push({ ...asked, state: 'answered', answeredAt: at, response });
+    events.push({ type: 'answered', key: input.key });
+  }
+  return settleInputs(task, inputs, events, at);
+}
+
+/** Applies answers to questions of a whole tree at once: all that fit, or none if one does not. */
+export function answerTree(
+  { task, descendants }: Family,
+  responses: ReadonlyMap<TaskId, Readonly<Record<string, InputResponse>>>,
+  at: number,
+): Verdict {
+  const writes: TaskWrite[] = [];
+  for (const one of [task, ...descendants]) {
+    const verdict = answer(one, responses.get(one.id) ?? {}, at);
+    if (verdict instanceof Refusal) return verdict;
+    writes.push(...verdict.writes);
+  }
+  return { task: writes.find((one) => one.task.id === task.id)?.task ?? task, writes, removed: [] };
+}
+
+/** Tells whoever looks why nothing happens to a task that no worker holds. */
+export function explain(task: Task, message: string, at: number): Verdict {
+  if (task.phase === 'done' || task.holder || task.statusMessage === message) return unchanged(task);
+  return changed({ ...seen(task, at), statusMessage: message }, at, [{ type: 'reported', message }]);
+}
+
+/** Completes from outside what the handler waits for, or will wait for, under this name. */
+export function completeEvent(task: Task, name: string, value: Json, at: number): Verdict {
+  if (task.phase === 'done') return refusal('TASK_IS_DONE', task.id);
+  if (task.completions && Object.hasOwn(task.completions, name)) return unchanged(task);
+  const completions = { ...task.completions, [name]: value };
+  const next = task.heldOutcome === undefined ? wake(bumped(task), at) : bumped(task);
+  return changed({ ...next, completions }, at, [{ type: 'completed', name }]);
+}
+
+/** Takes back open questions that nobody needs answered any more. */
+export function withdraw(task: Task, keys: readonly string[], at: number): Verdict {
+  if (task.phase !== 'waiting') return unchanged(task);
+  const { inputs, events } = withdrawn(task, at, (key) => keys.includes(key));
+  return settleInputs(task, inputs, events, at);
+}
+
+function settleInputs(task: ActiveTask, inputs: InputRecord[], events: TaskEvent[], at: number): Change {
+  if (events.length === 0) return unchanged(task);
+  const next = wake(seen(task, at), at);
+  const settled = inputs.filter((input): input is SettledInput => input.state !== 'open');
+  return changed(
+    settled.length === inputs.length
+      ? { ...next, phase: 'running', inputs: settled }
+      : { ...next, phase: 'waiting', inputs },
+    at,
+    events,
+  );
+}
+
+// --- Questions that are pushed: each is on at most one stream at a time, whichever process holds it ---------
+
+/** Takes a question onto a stream, or keeps it there. `deadProcess` names a carrier that is known to be gone. */
+export function deliver(
+  task: Task,
+  key: string,
+  delivery: Delivery,
+  at: number,
+  deadProcess?: string,
+): Verdict {
+  const open = openInput(task, key);
+  if (!open) return unchanged(task);
+  const { delivery: other } = open;
+  const isOurs = other?.by === delivery.by && other.stream === delivery.stream;
+  if (other && !isOurs && other.until > at && other.by !== deadProcess)
+    return refusal('BEING_DELIVERED', key);
+  return withDelivery(task, { ...open, delivery }, at, 'delivering');
+}
+
+/** The stream closed before the answer came: the question is free to be asked on another. */
+export function undeliver(task: Task, key: string, by: string, stream: string, at: number): Verdict {
+  const open = openInput(task, key);
+  if (open?.delivery?.by !== by || open.delivery.stream !== stream) return unchanged(task);
+  const { delivery: _, ...free } = open;
+  return withDelivery(task, free, at, 'undelivered');
+}
+
+/** The client has made a task of the question, or does not know that task any more. */
+export function entrust(task: Task, key: string, entrusted: Entrusted | undefined, at: number): Verdict {
+  const open = openInput(task, key);
+  if (!open) return unchanged(task);
+  const { entrusted: _, ...rest } = open;
+  return withDelivery(task, { ...rest, ...(entrusted && { entrusted }) }, at, 'delivering');
+}
+
+function openInput(task: Task, key: string): OpenInput | undefined {
+  const input = (task.inputs as readonly InputRecord[]).find((one) => one.key === key);
+  return input?.state === 'open' ? input : undefined;
+}
+
+function withDelivery(task: Task, input: OpenInput, at: number, type: 'delivering' | 'undelivered'): Verdict {
+  const inputs = task.inputs.map((one) => (one.key === input.key ? input : one));
+  return changed({ ...bumped(task), inputs } as Task, at, [{ type, key: input.key }]);
+}

@@ -1,0 +1,51 @@
+/**
+ * The tasks that a process is running, whichever of its workers has them, those with steps that outlive their worker
+ * included. A step must not begin again while it still runs, even if its claim was lost.
+ */
+import type { TaskId } from '../../model/task.ts';
+import type { Queue } from '../../ports/queue.ts';
+import type { Run } from './task-run.ts';
+
+/** By queue and task: several `Tasks` may share one database, and so the name of its queue. */
+const runs = new Map<string, { readonly queue: string; readonly run: Run }>();
+const listeners = new Set<() => void>();
+
+export class RunningTasks {
+  readonly #queue: string;
+
+  constructor({ name }: Queue) {
+    this.#queue = name;
+  }
+
+  /** Those that it holds, or of which a step still runs. */
+  get ids(): ReadonlySet<TaskId> {
+    const own = [...runs.values()].filter(({ queue }) => queue === this.#queue);
+    return new Set(own.flatMap(({ run }) => (run.isOver && !run.settled ? [] : run.taskId)));
+  }
+
+  /** Whether a step of this task runs here. */
+  hasStep(id: TaskId): boolean {
+    return runs.get(this.#key(id))?.run.settled !== undefined;
+  }
+
+  add(run: Run): void {
+    runs.set(this.#key(run.taskId), { queue: this.#queue, run });
+  }
+
+  /** `isLate`: its steps outlived it, so its task could not be claimed here until now. */
+  delete(run: Run, { isLate }: { readonly isLate: boolean }): void {
+    const key = this.#key(run.taskId);
+    if (runs.get(key)?.run === run) runs.delete(key);
+    if (isLate) for (const listener of [...listeners]) listener();
+  }
+
+  /** Calls back when a step that outlived its run has settled, in any worker of this process. */
+  onSettled(listener: () => void): () => void {
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  }
+
+  #key(id: TaskId): string {
+    return `${this.#queue}/${id}`;
+  }
+}

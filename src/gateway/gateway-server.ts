@@ -1,0 +1,277 @@
+/** The gateway: upstreams and commands on one side, durable tools for every generation of clients on the other. */
+
+import { type McpRequestContext, Server, type ServerNotifier } from '@modelcontextprotocol/server';
+import { invalidParams } from '../dialects/json-rpc.ts';
+import type { TasksOptions as EngineOptions } from '../engine/tasks-options.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { RemoteError } from '../remote-tasks/errors.ts';
+import { within } from '../runtime/timeout.ts';
+import { type LogLevel, LogStream } from '../server/calls/call-log.ts';
+import { handOverSettings } from '../server/hand-over/options.ts';
+import { Fault } from '../server/sdk/sdk-adapter.ts';
+import { createTasks, type Tasks } from '../server/tasks.ts';
+import { Catalogue } from './catalogue.ts';
+import { commandTool, Programs } from './commands/command.ts';
+import type { Config } from './config/config.ts';
+import { UpstreamUnreachable } from './upstream/call-outcome.ts';
+import type { KeptLists } from './upstream/list-cache.ts';
+import { SessionLogs } from './upstream/logs.ts';
+import { relayTool } from './upstream/relay.ts';
+import { Upstream } from './upstream/upstream.ts';
+
+export interface GatewayOptions extends Pick<EngineOptions, 'store' | 'log' | 'telemetry'> {
+  readonly config: Config;
+  /** How the gateway introduces itself. */
+  readonly version: string;
+  /** How long clients wait at first for upstreams that have not answered. Default 30 s. */
+  readonly startMs?: number;
+  /** Where it is remembered what upstreams list. By default nowhere. */
+  readonly lists?: KeptLists;
+  /** What commands see of the environment of this process. By default all of it but Holdfast's own settings. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Hears of upstreams that cannot be reached. */
+  readonly onTrouble?: (trouble: Error) => void;
+}
+
+type Handler = (request: { params?: JsonObject }) => unknown;
+
+/** A call that waits for an upstream holds a place of a worker, and nothing else. */
+const callsAtOnce = 1_000;
+
+export class Gateway implements AsyncDisposable {
+  readonly tasks: Tasks;
+  /** Announces to clients of 2026-07-28 that listen over HTTP. */
+  notifier: ServerNotifier | undefined;
+  /** Resolves when every upstream has answered, or has had its time to, or nobody waits any more. */
+  readonly settled: Promise<void>;
+  readonly #upstreams: readonly Upstream[];
+  readonly #catalogue: Catalogue;
+  readonly #programs: Programs;
+  readonly #sessionLogs = new SessionLogs();
+  readonly #version: string;
+  readonly #plainClients: Config['plainClients'];
+  /** Servers that stay connected: sessions, and the one on standard input and output. */
+  readonly #connected = new Set<Server>();
+  readonly #closing = new AbortController();
+
+  constructor(options: GatewayOptions) {
+    const { config, version, startMs = 30_000, lists, environment, onTrouble, ...engineOptions } = options;
+    this.#programs = new Programs(environment);
+    this.#version = version;
+    this.#plainClients = config.plainClients;
+    const reserved = handOverSettings(config);
+    const configured = Object.entries(config.upstreams);
+    const isAlone = configured.length === 1;
+    const upstreams = configured.map(([name, upstreamConfig]) => {
+      const upstream: Upstream = new Upstream(name, upstreamConfig, {
+        version,
+        listed: lists?.get(name),
+        sessionLogs: this.#sessionLogs,
+        isAlone,
+        events: {
+          changed: () => {
+            lists?.set(name, upstream.listed);
+            this.#catalogue.refresh();
+            this.#changed();
+          },
+          failed: (why) => onTrouble?.(new UpstreamUnreachable(name, why)),
+          notified: (method, params) => this.#notified(method, params),
+        },
+      });
+      return upstream;
+    });
+    this.#sessionLogs.onWish = () => {
+      for (const { logs } of upstreams) void logs.ask();
+    };
+    const relays = new Map(upstreams.map((upstream) => [upstream, relayTool(upstream)]));
+    const commands = Object.entries(config.commands).map(([name, command]) =>
+      commandTool(name, command, this.#programs),
+    );
+    this.#catalogue = new Catalogue(relays, commands, reserved ? Object.values(reserved.names) : []);
+    this.#upstreams = upstreams;
+    this.tasks = createTasks({
+      ...engineOptions,
+      tools: [...relays.values(), ...commands],
+      // Nobody is told of a task but by its id, and how long it is kept is for the config to say.
+      anonymousRetention: '30d',
+      limits: config.limits,
+      toolNamed: (name, input) => this.#catalogue.called(name, input),
+    });
+    const answered = upstreams.map(async ({ connection, isKnown }) => {
+      const started = connection.start();
+      // What is known of an earlier start need not be waited for.
+      if (!isKnown) await started;
+    });
+    this.settled = within(startMs, Promise.all(answered), this.#closing.signal).then(() => {});
+  }
+
+  /** Begins to carry tasks out, those of an earlier process among them. */
+  async work(concurrency = callsAtOnce): Promise<void> {
+    // Whether a call may be repeated is said by the upstream that it was made to.
+    await this.settled;
+    // Closed tasks would be opened again by a worker.
+    if (this.#closing.signal.aborted) return;
+    await this.tasks.work({ concurrency, watchdog: 'exit' });
+  }
+
+  /** After whatever serves it has stopped: lets go of the upstreams. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.tasks.close();
+    await this.#programs.close();
+    await Promise.all(this.#upstreams.map(({ connection }) => connection.close()));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  // --- The servers that clients talk to: tools with tasks, everything else passed on as it is ---------------
+
+  readonly serverFor = async ({ era, requestInfo }: McpRequestContext): Promise<Server> => {
+    await this.settled;
+    const server = this.#server();
+    // One that serves a single request hears of nothing.
+    if (era === 'legacy' || !requestInfo) {
+      this.#connected.add(server);
+      const stopHearing = era === 'legacy' ? this.#hearLogs(server) : () => {};
+      server.onclose = () => {
+        this.#connected.delete(server);
+        stopHearing();
+      };
+    }
+    return server;
+  };
+
+  /** In a session the level is said once, and holds for whatever is logged from then on. */
+  #hearLogs(server: Server): () => void {
+    if (!this.#has('logging')) return () => {};
+    const session = new LogStream(
+      async (params) => {
+        if (server.transport) await server.notification({ method: 'notifications/message', params } as never);
+      },
+      async () => server.transport && this.tasks.binding.standaloneStreams.get(server.transport)?.drained(),
+    );
+    this.#sessionLogs.set(session, undefined);
+    server.setRequestHandler('logging/setLevel', async ({ params }) => {
+      this.#sessionLogs.set(session, params.level as LogLevel);
+      await Promise.all(this.#upstreams.map(({ logs }) => logs.askSoon()));
+      return {};
+    });
+    return () => this.#sessionLogs.leave(session);
+  }
+
+  #has(capability: string): boolean {
+    return this.#upstreams.some((upstream) => upstream.has(capability));
+  }
+
+  /** The lists of some upstream have changed. */
+  #changed(): void {
+    this.notifier?.toolsChanged();
+    this.notifier?.promptsChanged();
+    this.notifier?.resourcesChanged();
+    for (const list of ['tools', 'prompts', 'resources']) this.#tell(`notifications/${list}/list_changed`);
+  }
+
+  /** An upstream said something that is for clients. */
+  #notified(method: string, params: JsonObject): void {
+    if (method === 'notifications/resources/updated') this.notifier?.resourceUpdated(String(params.uri));
+    this.#tell(method, params);
+  }
+
+  /** Tells every server that stays connected. */
+  #tell(method: string, params?: JsonObject): void {
+    for (const server of this.#connected)
+      if (server.transport) void server.notification({ method, params } as never).catch(() => {});
+  }
+
+  #server(): Server {
+    const instructions = instructionsOf(this.#upstreams);
+    const server = new Server(
+      { name: 'holdfast', version: this.#version },
+      {
+        capabilities: {
+          ...(this.#has('prompts') && { prompts: { listChanged: true } }),
+          ...(this.#has('resources') && { resources: { listChanged: true, subscribe: true } }),
+          ...(this.#has('completions') && { completions: {} }),
+          ...(this.#has('logging') && { logging: {} }),
+        },
+        ...(instructions && { instructions }),
+      },
+    );
+    this.tasks.attach(server, { plainClients: this.#plainClients });
+    server.registerCapabilities({ tools: { listChanged: true } });
+    this.#answer(server);
+    return server;
+  }
+
+  #answer(server: Server): void {
+    const catalogue = this.#catalogue;
+    const set = (method: string, handler: Handler) =>
+      (server.setRequestHandler as (method: string, handler: Handler) => void)(method, handler);
+    set('tools/list', () => ({ tools: catalogue.tools }));
+    if (this.#has('prompts')) {
+      set('prompts/list', () => ({ prompts: catalogue.prompts }));
+      set('prompts/get', ({ params = {} }) => this.#prompt(params));
+    }
+    if (this.#has('resources')) {
+      set('resources/list', () => ({ resources: catalogue.resources }));
+      set('resources/templates/list', () => ({ resourceTemplates: catalogue.resourceTemplates }));
+      for (const method of ['resources/read', 'resources/subscribe', 'resources/unsubscribe'])
+        set(method, ({ params = {} }) => this.#resource(method, params));
+    }
+    if (this.#has('completions')) set('completion/complete', ({ params = {} }) => this.#complete(params));
+  }
+
+  async #prompt(params: JsonObject): Promise<JsonObject> {
+    const found = this.#catalogue.prompt(String(params.name));
+    if (!found) throw new Fault({ code: invalidParams, message: `Prompt ${params.name} not found` });
+    return passedOn(found.upstream, 'prompts/get', { ...params, name: found.name });
+  }
+
+  /** Whoever knows it answers; if nobody does, the likeliest says why. */
+  async #resource(method: string, params: JsonObject): Promise<JsonObject> {
+    let refusal: unknown;
+    for (const upstream of this.#catalogue.holdersOf(String(params.uri)))
+      try {
+        return await passedOn(upstream, method, params);
+      } catch (error) {
+        refusal ??= error;
+      }
+    throw refusal ?? new Fault({ code: invalidParams, message: `Resource ${params.uri} not found` });
+  }
+
+  async #complete(params: JsonObject): Promise<JsonObject> {
+    const ref = isJsonObject(params.ref) ? params.ref : {};
+    if (ref.type === 'ref/resource') {
+      const [upstream] = this.#catalogue.holdersOf(String(ref.uri));
+      if (upstream) return passedOn(upstream, 'completion/complete', params);
+    }
+    const found = this.#catalogue.prompt(String(ref.name));
+    if (!found)
+      throw new Fault({
+        code: invalidParams,
+        message: `There is nothing to complete for ${ref.name ?? ref.uri}.`,
+      });
+    return passedOn(found.upstream, 'completion/complete', { ...params, ref: { ...ref, name: found.name } });
+  }
+}
+
+async function passedOn(upstream: Upstream, method: string, { _meta, ...params }: JsonObject) {
+  try {
+    const { resultType: _, _meta: _other, ...result } = await upstream.request(method, params);
+    return result;
+  } catch (error) {
+    if (!(error instanceof RemoteError)) throw error;
+    const { rpcCode: code, message, data } = error;
+    throw new Fault({ code, message, ...(data !== undefined && { data }) });
+  }
+}
+
+function instructionsOf(upstreams: readonly Upstream[]): string | undefined {
+  const all = upstreams.flatMap(({ name, listed }) =>
+    listed.instructions ? [[name, listed.instructions] as const] : [],
+  );
+  if (all.length <= 1) return all[0]?.[1];
+  return all.map(([name, text]) => `${name}:\n${text}`).join('\n\n');
+}

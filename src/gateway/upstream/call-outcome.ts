@@ -1,0 +1,99 @@
+/** How a call of an upstream ended, as a value that a journal can keep, and what becomes of the task with it. */
+
+import { relatedTaskKey } from '../../dialects/2025-11-25/names.ts';
+import { serverInfoKey } from '../../dialects/2026-07-28/names.ts';
+import { failureOf } from '../../engine/handlers/tool-result.ts';
+import { HoldfastError } from '../../model/errors.ts';
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import type { Failed } from '../../model/outcome.ts';
+import { messageOf } from '../../model/thrown.ts';
+import {
+  ConnectionLost,
+  MalformedAnswer,
+  RemoteError,
+  RequestTimedOut,
+  ServerUnreachable,
+  TaskCancelled,
+  TaskExpired,
+  TaskFailed,
+  TaskLost,
+} from '../../remote-tasks/errors.ts';
+
+export type CallEnding =
+  | { readonly kind: 'result'; readonly result: JsonObject }
+  /** It never got there. */
+  | { readonly kind: 'unreachable'; readonly why: string }
+  /** It broke off, and what became of it is not known. */
+  | { readonly kind: 'broken'; readonly why: string }
+  | { readonly kind: 'failed'; readonly outcome: Failed };
+
+/** An upstream that there is no connection to. */
+export class UpstreamUnreachable extends HoldfastError {
+  constructor(upstream: string, why: string) {
+    super('UPSTREAM_UNREACHABLE', `The server "${upstream}" cannot be reached: ${why}`);
+  }
+}
+
+/** Ends the task in this way. */
+export class CallEnded extends HoldfastError {
+  readonly outcome: Failed;
+
+  constructor(outcome: Failed) {
+    super('CALL_ENDED', `The call ended: ${outcome.kind}.`);
+    this.outcome = outcome;
+  }
+}
+
+export function lost(message: string): CallEnding {
+  return { kind: 'failed', outcome: { kind: 'lost', message } };
+}
+
+export function endingOfError(error: unknown): CallEnding {
+  if (error instanceof RemoteError || error instanceof TaskFailed) {
+    const { rpcCode: code, message, data } = error;
+    const details = { ...(code !== undefined && { code }), ...(data !== undefined && { data }) };
+    return { kind: 'failed', outcome: { kind: 'failure', message, ...details } };
+  }
+  const why = messageOf(error);
+  if (error instanceof TaskCancelled) return { kind: 'failed', outcome: { kind: 'cancelled', reason: why } };
+  if (error instanceof TaskLost || error instanceof TaskExpired) return lost(why);
+  const isUnsent =
+    error instanceof UpstreamUnreachable ||
+    error instanceof ServerUnreachable ||
+    (error instanceof ConnectionLost && error.isUnsent);
+  if (isUnsent) return { kind: 'unreachable', why };
+  const isBroken = error instanceof ConnectionLost || error instanceof RequestTimedOut;
+  if (isBroken) return { kind: 'broken', why };
+  return lost(error instanceof MalformedAnswer ? why : `The call went wrong here: ${why}`);
+}
+
+/** The result of the task. Throws if there is none. */
+export function resultOf(ending: CallEnding, what: string): JsonObject {
+  switch (ending.kind) {
+    case 'result':
+      return own(ending.result);
+    case 'unreachable':
+      return {
+        content: [{ type: 'text', text: `${ending.why} ${what} was not called.` }],
+        isError: true,
+      };
+    case 'failed':
+      throw new CallEnded(ending.outcome);
+    case 'broken':
+      throw new CallEnded({
+        kind: 'lost',
+        message: `${ending.why} Whether ${what} was carried out is not known.`,
+      });
+  }
+}
+
+export function failureOfCall(error: unknown): Failed {
+  return error instanceof CallEnded ? error.outcome : failureOf(error);
+}
+
+/** Without what holds only between the upstream and us: its revision's marks, and the name of its task. */
+function own({ resultType: _, _meta, ...result }: JsonObject): JsonObject {
+  if (!isJsonObject(_meta)) return result;
+  const { [relatedTaskKey]: _task, [serverInfoKey]: _server, ...meta } = _meta;
+  return { ...result, ...(Object.keys(meta).length > 0 && { _meta: meta }) };
+}

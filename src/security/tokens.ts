@@ -1,0 +1,234 @@
+/**
+ * Who shows which bearer token: signed ones of an authorization server, or a few that are written down. Both give what
+ * the `auth` of a server wants; what the tokens say of issuer, subject and client decides whose tasks a request is about.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { OAuthError, OAuthErrorCode, type VerifyBearerTokenOptions } from '@modelcontextprotocol/server';
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  errors,
+  type JSONWebKeySet,
+  type JWK,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  type JWTVerifyOptions,
+  jwtVerify,
+} from 'jose';
+import { type Duration, toMs } from '../model/duration.ts';
+import { InvalidOptions } from '../model/errors.ts';
+import { runtime } from '../runtime/runtime.ts';
+
+/** Signatures that only the holder of a private key can make. `none` and shared secrets are not among them. */
+const safeAlgorithms: readonly string[] = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+];
+
+export interface JwtTokensOptions {
+  /** Who must have issued a token: its `iss`. */
+  readonly issuer: string;
+  /** For whom: its `aud` must name it, or one of these. Usually the URL of this server. */
+  readonly audience: string | readonly string[];
+  /** Where the issuer publishes its keys, or the keys themselves. */
+  readonly jwks: URL | JSONWebKeySet | readonly JWK[];
+  /** By default every algorithm with a private key: RS, PS and ES with 256, 384 and 512 bits, and EdDSA. */
+  readonly algorithms?: readonly string[];
+  /** Scopes that every token must have; a request with another one gets 403. */
+  readonly requiredScopes?: readonly string[];
+  /** How far the clocks of issuer and server may differ. Default `'10s'`. */
+  readonly clockTolerance?: Duration;
+  /** How long fetched keys are used. Default `'10m'`. */
+  readonly keysGoodFor?: Duration;
+  /** How soon after keys were fetched a token with an unknown key makes for fetching them again. Default `'30s'`. */
+  readonly refetchAfter?: Duration;
+}
+
+/** Tokens that an authorization server has signed (JWT, RFC 9068). They must have an `exp` and a `sub`. */
+export function jwtTokens(options: JwtTokensOptions): VerifyBearerTokenOptions {
+  const { issuer, audience, algorithms = safeAlgorithms, requiredScopes } = options;
+  const unsafe = algorithms.find((algorithm) => !safeAlgorithms.includes(algorithm));
+  if (unsafe !== undefined || algorithms.length === 0)
+    throw new InvalidOptions(
+      'INVALID_TOKEN_OPTIONS',
+      `Tokens signed with "${unsafe ?? ''}" are not accepted. Use some of: ${safeAlgorithms.join(', ')}.`,
+    );
+  const audiences = [audience].flat();
+  if (!issuer || audiences.length === 0 || audiences.some((one) => !one))
+    throw new InvalidOptions(
+      'INVALID_TOKEN_OPTIONS',
+      'jwtTokens needs an issuer and an audience, neither of them empty.',
+    );
+  const toleranceMs = toMs(options.clockTolerance ?? '10s');
+  const keys = keysOf(options);
+  const checks: JWTVerifyOptions = {
+    issuer,
+    audience: audiences,
+    algorithms: [...algorithms],
+    clockTolerance: toleranceMs / 1_000,
+    requiredClaims: ['exp', 'sub'],
+  };
+  return {
+    verifier: {
+      async verifyAccessToken(token) {
+        const payload = await verified(token, keys, checks);
+        const { iss, sub, exp } = payload as { iss: string; sub: unknown; exp: number };
+        if (typeof sub !== 'string' || sub === '') throw invalid('Its "sub" must be a text.');
+        const resource = [payload.aud].flat().find((one) => audiences.includes(one!) && URL.canParse(one!));
+        return {
+          token,
+          clientId: clientOf(payload) ?? sub,
+          scopes: scopesOf(payload),
+          // The SDK looks at the clock again, and knows no tolerance.
+          expiresAt: exp + Math.ceil(toleranceMs / 1_000),
+          ...(resource !== undefined && { resource: new URL(resource) }),
+          extra: { iss, sub, claims: payload },
+        };
+      },
+    },
+    ...(requiredScopes && { requiredScopes: [...requiredScopes] }),
+  };
+}
+
+function keysOf({ jwks, keysGoodFor = '10m', refetchAfter = '30s' }: JwtTokensOptions): JWTVerifyGetKey {
+  if (!(jwks instanceof URL)) {
+    try {
+      return createLocalJWKSet(Array.isArray(jwks) ? { keys: jwks } : (jwks as JSONWebKeySet));
+    } catch (error) {
+      throw new InvalidOptions(
+        'INVALID_TOKEN_OPTIONS',
+        `The keys are no JSON Web Key Set: ${(error as Error).message}.`,
+      );
+    }
+  }
+  const isHere = ['localhost', '127.0.0.1', '[::1]'].includes(jwks.hostname);
+  if (jwks.protocol !== 'https:' && !isHere)
+    throw new InvalidOptions(
+      'INVALID_TOKEN_OPTIONS',
+      `Keys from ${jwks.href} could be anybody's: only HTTPS tells whose they are. Use an https: URL.`,
+    );
+  return createRemoteJWKSet(jwks, {
+    cacheMaxAge: toMs(keysGoodFor),
+    cooldownDuration: toMs(refetchAfter),
+    timeoutDuration: 5_000,
+  });
+}
+
+async function verified(token: string, keys: JWTVerifyGetKey, checks: JWTVerifyOptions): Promise<JWTPayload> {
+  try {
+    return (await jwtVerify(token, keys, checks)).payload;
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw worded(error);
+    // A token need not say which of its issuer's keys it was signed with.
+    for await (const key of error) {
+      const found = await jwtVerify(token, key, checks).catch((problem: unknown) => {
+        if (!(problem instanceof errors.JWSSignatureVerificationFailed)) throw worded(problem);
+      });
+      if (found) return found.payload;
+    }
+    throw invalid('Its signature is wrong.');
+  }
+}
+
+/** What is wrong with a token, or that it cannot be told because its issuer's keys are not to be had. */
+function worded(error: unknown): OAuthError {
+  if (error instanceof errors.JWTExpired) return invalid('It has expired.');
+  if (error instanceof errors.JWTClaimValidationFailed) return invalid(claimFault(error));
+  if (error instanceof errors.JWSSignatureVerificationFailed) return invalid('Its signature is wrong.');
+  if (error instanceof errors.JWKSNoMatchingKey)
+    return invalid('It is signed with a key that its issuer does not publish.');
+  if (error instanceof errors.JOSEAlgNotAllowed || error instanceof errors.JOSENotSupported)
+    return invalid('It is not signed with an algorithm that is accepted here.');
+  if (error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid)
+    return invalid('It is no signed JWT.');
+  const unavailable = new OAuthError(
+    OAuthErrorCode.TemporarilyUnavailable,
+    'Tokens cannot be verified now, because the keys of their issuer cannot be fetched. Try again later.',
+  );
+  unavailable.cause = error;
+  return unavailable;
+}
+
+function claimFault({ claim, reason }: errors.JWTClaimValidationFailed): string {
+  if (reason === 'missing') return `It has no "${claim}".`;
+  if (claim === 'iss') return 'It is of another issuer.';
+  if (claim === 'aud') return 'It is for another audience.';
+  if (claim === 'nbf' && reason === 'check_failed') return 'It is not valid yet.';
+  return `Its "${claim}" is not as it must be.`;
+}
+
+function invalid(reason: string): OAuthError {
+  return new OAuthError(OAuthErrorCode.InvalidToken, `The token is not accepted. ${reason}`);
+}
+
+/** RFC 9068 has `client_id`; many servers say `azp` instead. */
+function clientOf({ client_id, azp }: JWTPayload): string | undefined {
+  return [client_id, azp].find((one): one is string => typeof one === 'string' && one !== '');
+}
+
+function scopesOf({ scope, scp }: JWTPayload): string[] {
+  const said = scope ?? scp;
+  if (typeof said === 'string') return said.split(' ').filter((one) => one !== '');
+  return Array.isArray(said) ? said.filter((one) => typeof one === 'string') : [];
+}
+
+// --- Tokens that are written down ---------------------------------------------------------------------------
+
+export interface StaticToken {
+  readonly clientId: string;
+  /** Whoever acts through the client. Tokens with the same client and subject share their tasks. */
+  readonly subject?: string;
+  readonly scopes?: readonly string[];
+}
+
+/** 128 random bits take so many characters. */
+const shortestToken = 22;
+const lifeSeconds = 3_600;
+
+/** A few tokens that are known beforehand, for small set-ups. They do not expire; to revoke one, leave it out. */
+export function staticTokens(
+  tokens: Readonly<Record<string, StaticToken>>,
+  { requiredScopes }: { readonly requiredScopes?: readonly string[] } = {},
+): VerifyBearerTokenOptions {
+  const known = Object.entries(tokens).map(([token, bearer]) => {
+    if (token.length < shortestToken || !/^[\w.~+/-]+=*$/.test(token))
+      throw new InvalidOptions(
+        'INVALID_TOKEN_OPTIONS',
+        `The token of ${bearer.clientId} can be guessed or cannot be sent. Use at least 128 random bits, such as ${shortestToken} characters or more of base64url.`,
+      );
+    if (!bearer.clientId) throw new InvalidOptions('INVALID_TOKEN_OPTIONS', 'Each token needs a clientId.');
+    return { digest: digestOf(token), bearer };
+  });
+  return {
+    verifier: {
+      async verifyAccessToken(token) {
+        const digest = digestOf(token);
+        // Each is compared, and each to its end: how long that takes says nothing about the tokens.
+        const [found] = known.filter((one) => timingSafeEqual(one.digest, digest));
+        if (!found) throw invalid('Nobody knows it.');
+        const { clientId, subject, scopes = [] } = found.bearer;
+        return {
+          token,
+          clientId,
+          scopes: [...scopes],
+          expiresAt: Math.floor(runtime.now() / 1_000) + lifeSeconds,
+          ...(subject !== undefined && { extra: { sub: subject } }),
+        };
+      },
+    },
+    ...(requiredScopes && { requiredScopes: [...requiredScopes] }),
+  };
+}
+
+function digestOf(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}

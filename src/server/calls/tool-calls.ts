@@ -1,0 +1,439 @@
+/**
+ * `tools/call` of a durable tool: whether it is answered with a task, with the plain result, or with questions first.
+ *
+ * A caller that takes tasks gets one at once (`always`, `required`), or if the handler is not done within the window,
+ * asks, or starts a subtask (`auto`). Everyone else waits for the result; the work is the same, but its task belongs
+ * to the request until its id is sent, and nobody ever hears of it, unless the call is handed over (`hand-over/`).
+ */
+
+import { questionsOf } from '../../dialects/collapse.ts';
+import {
+  CallFailed,
+  cannotBeAsked,
+  InvalidParams,
+  InvalidRequestState,
+  MissingCapability,
+} from '../../dialects/errors.ts';
+import { inputRequest, type Question, readAnswer, type TaskContext } from '../../engine/handlers/context.ts';
+import { parse } from '../../engine/handlers/schema.ts';
+import type { DurableTool, RequestMethod } from '../../engine/handlers/tool.ts';
+import { InvalidInput } from '../../engine/replay/recorded-error.ts';
+import type { Requests } from '../../engine/task-service.ts';
+import type { Tasks } from '../../engine/tasks.ts';
+import type { CreateOptions } from '../../engine/tasks-options.ts';
+import { answerProblem } from '../../model/answer.ts';
+import { hasCode, refusal } from '../../model/errors.ts';
+import { digestOf } from '../../model/id.ts';
+import type { InputRequest, InputResponse } from '../../model/input.ts';
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import type { Outcome } from '../../model/outcome.ts';
+import { newCall, type Origin, type Task, type TaskId } from '../../model/task.ts';
+import { runtime } from '../../runtime/runtime.ts';
+import { Sealer } from '../../security/sealing.ts';
+import { actorOf, noteRead } from '../../task-methods/audit-notes.ts';
+import type { Caller } from '../../task-methods/caller.ts';
+import { answerQuestions, idOfName, view, visible } from '../../task-methods/task-methods.ts';
+import { type Patience, untilDone, waitFor } from '../../task-methods/waiting.ts';
+import { joinOf, requestOf } from '../hand-over/joining.ts';
+import { waitPlainly } from '../hand-over/waiting.ts';
+import { RequestEnds } from './request-ends.ts';
+import {
+  type Begun,
+  errorResult,
+  type Head,
+  type MayJoin,
+  type Naming,
+  RequestAborted,
+  type ToolCall,
+} from './tool-call.ts';
+
+/** A call whose task may be waited for no longer than a window. */
+type PatientCall = ToolCall & Pick<Patience, 'windowMs' | 'untilStart'>;
+
+interface NewTaskOptions extends CreateOptions {
+  /** Which questions its caller can be asked. By default those that it says. */
+  readonly answers?: Caller['sender']['answers'] | 'all';
+  readonly named?: Origin['named'];
+}
+
+/** The author's `before` threw. */
+class BeforeFailed extends Error {}
+
+export class ToolCalls {
+  readonly #tasks: Tasks;
+  readonly #requests: Requests;
+  readonly #windowMs: number;
+  readonly #ends: RequestEnds;
+
+  constructor(tasks: Tasks, requests: Requests, windowMs: number, isStopping: () => boolean) {
+    this.#ends = new RequestEnds(requests, isStopping);
+    this.#tasks = tasks;
+    this.#requests = requests;
+    this.#windowMs = windowMs;
+  }
+
+  /** Resolves when the tasks of requests that have ended are cancelled, kept or removed. */
+  settled(): Promise<void> {
+    return this.#ends.settled();
+  }
+
+  /** A client cancelled a request of its session, which another process may serve. */
+  async cancelled(caller: Caller, requestId: unknown): Promise<void> {
+    const request = await requestOf(this.#requests, caller, requestId);
+    if (request !== undefined) await this.#ends.cancelledElsewhere(request, caller);
+  }
+
+  async call(call: ToolCall): Promise<JsonObject> {
+    const { tool, caller } = call;
+    if (tool.task === 'required' && !caller.sender.takesTasks && !call.named && !call.handOver)
+      throw caller.dialect.tasksRequired(`The ${kindOf[tool.method]} ${nameOf(tool)}`);
+    try {
+      const state = await this.#openState(call);
+      if (state?.kind === 'parked') return await this.#resume(state.taskId, call);
+      const gathered = await gather(call, state);
+      if ('open' in gathered) {
+        const asked = [...gathered.open.keys()];
+        const answers = answersFor(state, call.inputResponses);
+        const requestState = await this.#sealState(call, { kind: 'before', asked, answers });
+        return caller.dialect.inputRequired(gathered.open, requestState);
+      }
+      return await this.#start(call, gathered.input);
+    } catch (error) {
+      if (error instanceof BeforeFailed) return plain(tool.failure(error.cause));
+      if (hasCode(error, 'VALUE_TOO_LARGE')) this.#requests.observer.refused('largestValue');
+      if (hasCode(error, 'VALUE_TOO_LARGE', 'NOT_JSON')) throw new InvalidParams(error.message);
+      if (!(error instanceof InvalidInput)) throw error;
+      if (tool.method !== 'tools/call') throw new InvalidParams(error.message);
+      // As the SDK answers arguments that do not fit: with an error result that the model can read.
+      return errorResult(`Input validation error: Invalid arguments for tool ${tool.name}: ${error.message}`);
+    }
+  }
+
+  // --- With a task ----------------------------------------------------------------------------------------
+
+  /** Begins a call for the fast path, unless it becomes a task at once. An answer within 100 ms needs no task. */
+  async begin(
+    { tool, input, head }: Pick<ToolCall, 'tool' | 'input'> & { readonly head: Head },
+    caller: Caller,
+    signal: AbortSignal,
+  ): Promise<Begun | MayJoin> {
+    caller.limiter?.spend(caller.owner, 'calls');
+    const join = await joinOf(this.#requests, tool, input, caller);
+    if (join && (await this.#requests.hasUndelivered(join))) return { mayJoin: true };
+    return head(caller.owner, signal);
+  }
+
+  async #start(call: ToolCall, input: unknown): Promise<JsonObject> {
+    const { caller } = call;
+    if (!call.begun) caller.limiter?.spend(caller.owner, 'calls');
+    if (call.named) return this.#startNamed(call, call.named, input);
+    const { task: setting } = call.tool;
+    const { takesTasks, wantsTask = false } = caller.sender;
+    const givesTask = takesTasks && setting !== 'never';
+    const atOnce = givesTask && (setting !== 'auto' || wantsTask);
+    const patient: PatientCall =
+      givesTask && !atOnce ? { ...call, windowMs: this.#windowMs, untilStart: true } : call;
+    if (!atOnce && !hasHandle(call)) return this.#startUnpublished(patient, input);
+    const creating = this.#create(call, input, {
+      ...(hasHandle(call) && { idempotencyKey: call.idempotencyKey! }),
+    });
+    call.onTask?.(creating.then(({ id }) => id));
+    const task = await creating;
+    if (!atOnce) return this.#attend(task.id, patient);
+    if (call.signal.aborted) return this.#abort(task.id, call);
+    return caller.dialect.created({ root: task, descendants: [] }, this.#requests.now);
+  }
+
+  /** The task belongs to the request until its id is sent. */
+  async #startUnpublished(given: PatientCall, input: unknown): Promise<JsonObject> {
+    const { caller, handOver, signal, onTask, inSession } = given;
+    const ofSession = await requestOf(this.#requests, caller, inSession?.requestId);
+    const join = handOver && (await joinOf(this.#requests, given.tool, input, caller, ofSession));
+    const call = join ? { ...given, join } : given;
+    try {
+      const early = call.begun && !('mayJoin' in call.begun) ? call.begun : undefined;
+      const joined = join && !early ? await this.#requests.join(join) : undefined;
+      if (joined !== undefined) {
+        onTask?.(Promise.resolve(joined));
+        return await this.#attend(joined, call);
+      }
+      const begun = early ?? (await call.head?.(caller.owner, signal));
+      if (begun && 'outcome' in begun) return plain(begun.outcome);
+      const creating = this.#create(call, begun ? begun.input : input, {
+        unpublished: {
+          ...(join ? { join } : ofSession !== undefined && { call: newCall(ofSession) }),
+          ...(handOver?.keepMs !== undefined && { keepMs: handOver.keepMs }),
+        },
+        // A model that continues with plain tools can be asked anything.
+        ...(handOver && { answers: 'all' }),
+      });
+      if (begun) creating.catch(() => begun.abandon());
+      onTask?.(creating.then(({ id }) => id));
+      return await this.#attend((await creating).id, call);
+    } catch (error) {
+      const isOver = error instanceof RequestAborted || error instanceof CallFailed;
+      if (!isOver) void this.#ends.failed(call).catch(() => {});
+      throw error;
+    }
+  }
+
+  /** Refuses one task more than there may be. */
+  #create(call: ToolCall, input: unknown, options: NewTaskOptions): Promise<Task> {
+    const { tool, caller, calledAs = tool.name, progress, trace, ttlMs } = call;
+    const { longestDeadlineMs, longestRetentionMs } = call;
+    const { answers = caller.sender.answers, named, ...others } = options;
+    const { owner, dialect, sender, limiter } = caller;
+    const givesTask = sender.takesTasks && tool.task !== 'never';
+    const create = () =>
+      this.#tasks.create(tool, input, {
+        owner,
+        origin: {
+          dialect: dialect.revision,
+          method: tool.method,
+          ...(calledAs !== tool.name && { calledAs }),
+          ...(answers !== 'all' && { answers }),
+          ...(progress && { progress }),
+          ...(named && { named }),
+          ...(trace && { trace }),
+        },
+        by: actorOf(caller),
+        ...(givesTask && ttlMs !== undefined && { ttlMs }),
+        longestDeadlineMs,
+        longestRetentionMs,
+        ...others,
+      });
+    return limiter ? limiter.makeTask(this.#requests, owner, create) : create();
+  }
+
+  /** The caller is told that its task is there, and waits for the ordinary answer all the same. */
+  async #startNamed(call: ToolCall, naming: Naming, input: unknown): Promise<JsonObject> {
+    const { taskId, keepAlive, requestId } = naming;
+    const { caller, signal, gone = signal, onProgress, onCreated } = call;
+    const { dialect, session = '' } = caller;
+    // What the caller can see already it could not tell from a task of that name.
+    if (await visible(this.#requests, caller, taskId)) throw refusal('TASK_EXISTS', taskId);
+    const root = await this.#create(call, input, {
+      id: await idOfName(this.#requests, caller, taskId),
+      named: { taskId, session, requestId },
+      ...(keepAlive !== undefined && { keepAliveMs: keepAlive }),
+    });
+    const tree = { root, descendants: [] };
+    const leave = await onCreated?.(tree);
+    try {
+      await untilDone(this.#requests, root, {
+        signal: AbortSignal.any([signal, gone]),
+        ...(onProgress && { onProgress }),
+      });
+    } finally {
+      leave?.();
+    }
+    if (gone.aborted) throw new RequestAborted();
+    if (signal.aborted) {
+      await this.#requests.cancel(root.id, 'The client cancelled its request.', actorOf(caller));
+      throw new RequestAborted();
+    }
+    const { _meta, ...result } = await this.#deliver(root.id, call, false);
+    return { ...result, _meta: dialect.related(tree, isJsonObject(_meta) ? _meta : undefined) };
+  }
+
+  /** Waits with the caller until there is something to tell it. */
+  async #attend(id: TaskId, call: PatientCall): Promise<JsonObject> {
+    const { handOver, windowMs } = call;
+    const waited = handOver
+      ? await waitPlainly(this.#requests, id, handOver, { ...call, signal: handOver.gone })
+      : await waitFor(this.#requests, id, call);
+    if (waited === 'aborted') return this.#abort(id, call);
+    if (waited === 'done') return this.#deliver(id, call);
+    // Only a caller that takes tasks, or is told of them in plain words, waits no longer than a window.
+    const isOver = handOver ? waited === 'elapsed' : windowMs !== undefined;
+    return isOver ? this.#publish(id, call) : this.#park(id, call);
+  }
+
+  async #publish(id: TaskId, call: ToolCall): Promise<JsonObject> {
+    const { signal, handOver } = call;
+    const caller = handOver?.caller ?? call.caller;
+    if (signal.aborted) return this.#abort(id, call);
+    const isAlive = await this.#requests.publish(id);
+    const tree = isAlive ? await view(this.#requests, caller, id) : undefined;
+    if (signal.aborted) return this.#abort(id, call);
+    if (tree) {
+      void this.#ends.handedOver(id, caller, call).catch(() => {});
+      return caller.dialect.created(tree, this.#requests.now);
+    }
+    return this.#deliver(id, call);
+  }
+
+  /** Puts the open questions to a caller that has no tasks; the state that it gets names the work. */
+  async #park(id: TaskId, call: PatientCall): Promise<JsonObject> {
+    const { caller } = call;
+    const tree = await this.#requests.tree(id);
+    const open = tree && tree.root.phase !== 'done' ? questionsOf(tree) : [];
+    // One that came in this very moment, and that the client cannot be asked, is handed over with the retry.
+    const questions = call.handOver
+      ? open.filter(({ request }) => caller.sender.answers.includes(request.kind))
+      : open;
+    if (questions.length === 0) return this.#attend(id, call);
+    await this.#requests.keep(id, stateLifeMs);
+    const asked = new Map(questions.map(({ key, request }) => [key, request]));
+    const state = await this.#sealState(call, { kind: 'parked', taskId: id });
+    return caller.dialect.inputRequired(asked, state);
+  }
+
+  /** The caller is back with answers to questions of parked work. */
+  async #resume(id: TaskId, call: ToolCall): Promise<JsonObject> {
+    const tree = await this.#requests.tree(id);
+    if (!tree) throw new InvalidRequestState('the work that it names is gone');
+    call.onTask?.(Promise.resolve(id));
+    const join = tree.root.unpublished?.join;
+    if (tree.root.phase !== 'done') {
+      await this.#requests.keep(id);
+      await answerQuestions(this.#requests, tree, call.inputResponses ?? {}, call.caller);
+      // Sent again after it was handed over: nothing that becomes of this request may end the task.
+      if (!tree.root.unpublished && call.handOver) {
+        const { caller: plain } = call.handOver;
+        const shown = (await view(this.#requests, plain, id)) ?? tree;
+        return plain.dialect.created(shown, this.#requests.now);
+      }
+    }
+    return this.#attend(id, { ...call, ...(join && { join }) });
+  }
+
+  /** The outcome as the plain call would have given it. */
+  async #deliver(id: TaskId, call: ToolCall, isLast = call.requestState === undefined): Promise<JsonObject> {
+    const tree = await this.#requests.tree(id);
+    if (tree?.root.phase !== 'done')
+      throw new CallFailed({
+        kind: 'lost',
+        message: 'The work was removed before its result could be read.',
+      });
+    if (tree.root.unpublished?.isCancelled) {
+      await call.inSession?.abort();
+      throw new RequestAborted();
+    }
+    noteRead(this.#requests, tree.root, call.caller);
+    // Not awaited: the answer need not wait for it. A call that was continued may be continued again.
+    if (isLast) void this.#ends.answered(id, call).catch(() => {});
+    return plain(tree.root.outcome);
+  }
+
+  async #abort(id: TaskId, call: ToolCall): Promise<never> {
+    if (!hasHandle(call)) await this.#ends.aborted(id, call.caller, call);
+    throw new RequestAborted();
+  }
+
+  // --- Request states -------------------------------------------------------------------------------------
+
+  async #sealState(call: ToolCall, state: RequestState): Promise<string> {
+    const sealed = { state, issuedFor: await identityOf(call) } as unknown as JsonObject;
+    return (await this.#sealer(call)).seal(sealed, this.#requests.now + stateLifeMs);
+  }
+
+  /** Undefined if the call has none. */
+  async #openState(call: ToolCall): Promise<RequestState | undefined> {
+    if (call.requestState === undefined) return undefined;
+    const opened = (await this.#sealer(call)).open(call.requestState, this.#requests.now);
+    if ('problem' in opened)
+      throw new InvalidRequestState(
+        opened.problem === 'expired' ? 'it has expired' : 'this server did not issue it',
+      );
+    const { state, issuedFor } = opened.value as unknown as { state: RequestState; issuedFor: string };
+    if (issuedFor !== (await identityOf(call)))
+      throw new InvalidRequestState('it belongs to a call with another tool or other arguments');
+    return state;
+  }
+
+  /** A state of another owner cannot be told from one that was made up, not even by its age. */
+  async #sealer({ caller }: ToolCall): Promise<Sealer> {
+    return new Sealer(await this.#requests.secret('request-state'), `request-state of ${caller.owner}`);
+  }
+}
+
+const kindOf: Record<RequestMethod, string> = {
+  'tools/call': 'tool',
+  'resources/read': 'resource',
+  'prompts/get': 'prompt',
+};
+
+function nameOf(tool: DurableTool): string {
+  return 'listedAs' in tool ? String(tool.listedAs) : tool.name;
+}
+
+/** A caller with a key comes back with it, whatever became of its request; it needs no id. */
+function hasHandle({ tool, idempotencyKey, caller }: ToolCall): boolean {
+  return caller.sender.takesTasks && tool.task !== 'never' && idempotencyKey !== undefined;
+}
+
+type BeforeState = Extract<RequestState, { kind: 'before' }>;
+
+/** Those given before, and of the new ones those that were asked for. */
+function answersFor(state: BeforeState | undefined, responses: JsonObject = {}): JsonObject {
+  // Without a state nothing was asked yet; a caller that knows the questions may answer them all the same.
+  const asked = (state?.asked ?? Object.keys(responses)).filter((key) => isJsonObject(responses[key]));
+  return { ...state?.answers, ...Object.fromEntries(asked.map((key) => [key, responses[key]!])) };
+}
+
+function plain(outcome: Outcome): JsonObject {
+  if (outcome.kind !== 'result') throw new CallFailed(outcome);
+  return outcome.value as JsonObject;
+}
+
+// --- Questions before a task -------------------------------------------------------------------------------
+
+/** The input that the task is made with; or what has to be asked first. */
+type Gathered = { readonly input: unknown } | { readonly open: ReadonlyMap<string, InputRequest> };
+
+/**
+ * `before(input, ask)` of a tool asks its caller before there is a task. It runs again with each round of answers; a
+ * question without an answer ends the run, and the caller is asked all questions that were open by then.
+ */
+async function gather(call: ToolCall, state: BeforeState | undefined): Promise<Gathered> {
+  const { tool, input, inputResponses } = call;
+  const { sender } = call.caller;
+  const { before, secrets, inputSchema, name } = tool;
+  if (!before) return { input };
+  const parsed = inputSchema ? await parse(inputSchema, input ?? {}, `The input of ${name}`, secrets) : input;
+  const answers = answersFor(state, inputResponses);
+  const open = new Map<string, InputRequest>();
+  const { promise: stalled, resolve } = Promise.withResolvers<Gathered>();
+
+  const ask = async (key: string, question: Question): Promise<unknown> => {
+    const request = inputRequest(key, question);
+    if (!sender.answers.includes(request.kind)) throw cannotBeAsked(key, request.kind);
+    if (Object.hasOwn(answers, key)) {
+      const problem = answerProblem(request, answers[key] as InputResponse);
+      if (problem) throw refusal('BAD_ANSWER', key, problem);
+      return readAnswer(key, question, answers[key], secrets);
+    }
+    open.set(key, request);
+    // Whatever else is asked at the same time is asked in the same round.
+    runtime.setImmediate(() => resolve({ open }));
+    return new Promise(() => {});
+  };
+
+  const run = async (): Promise<Gathered> => ({
+    input: (await before(parsed as never, ask as TaskContext['ask'])) ?? input,
+  });
+  try {
+    return await Promise.race([run(), stalled]);
+  } catch (error) {
+    if (error instanceof MissingCapability || hasCode(error, 'BAD_ANSWER')) throw error;
+    throw new BeforeFailed('', { cause: error });
+  }
+}
+
+// --- Request states ----------------------------------------------------------------------------------------
+
+const stateLifeMs = 3_600_000;
+
+/**
+ * A caller that has to answer questions first gets a sealed state to bring back. The state is bound to the owner, the
+ * tool and the arguments, and expires after an hour. It names parked work, or contains the answers given so far.
+ */
+type RequestState =
+  | { readonly kind: 'parked'; readonly taskId: TaskId }
+  /** `asked` are the keys of the questions it goes with, `answers` those that are already there. */
+  | { readonly kind: 'before'; readonly asked: readonly string[]; readonly answers: JsonObject };
+
+function identityOf({ tool, input }: ToolCall): Promise<string> {
+  return digestOf([tool.name, (input ?? {}) as JsonObject]);
+}

@@ -1,0 +1,154 @@
+/** What stands before everything else: who may reach this server at all, and whose token it is. */
+import {
+  type AuthInfo,
+  bearerAuthChallengeResponse,
+  buildOAuthProtectedResourceMetadata,
+  getOAuthProtectedResourceMetadataUrl,
+  localhostAllowedHostnames,
+  localhostAllowedOrigins,
+  OAuthError,
+  OAuthErrorCode,
+  type VerifyBearerTokenOptions,
+  validateHostHeader,
+  validateOriginHeader,
+  verifyBearerToken,
+} from '@modelcontextprotocol/server';
+import { transportRefusal } from '../../dialects/json-rpc.ts';
+import { InvalidOptions } from '../../model/errors.ts';
+
+export interface GateOptions {
+  /** Names under which this server may be addressed. By default those of this machine, against DNS rebinding. */
+  readonly allowedHosts?: readonly string[];
+  /** Hosts whose pages may call this server from a browser. By default those of this machine. */
+  readonly allowedOrigins?: readonly string[];
+  /** Demands a bearer token of every request: `jwtTokens()`, `staticTokens()`, or a verifier of your own. */
+  readonly auth?: VerifyBearerTokenOptions;
+  /** What clients are told of the tokens that they need, at `/.well-known/oauth-protected-resource` and the path. */
+  readonly resource?: ProtectedResource;
+  /** Hears of errors that callers are not told the details of. */
+  readonly onError?: (error: Error) => void;
+}
+
+export type Admission = { readonly authInfo: AuthInfo | undefined } | { readonly refusal: Response };
+
+export class Gate {
+  readonly #hosts: string[];
+  readonly #origins: string[];
+  readonly #auth: VerifyBearerTokenOptions | undefined;
+  readonly #metadata: ResourceMetadata | undefined;
+  readonly #onError: (error: Error) => void;
+  /** Clients repeat themselves; a header that was found good once need not be taken apart again. */
+  readonly #goodHosts = new Set<string>();
+
+  constructor({ allowedHosts, allowedOrigins, auth, resource, onError = () => {} }: GateOptions) {
+    this.#hosts = [...(allowedHosts ?? localhostAllowedHostnames())];
+    this.#origins = [...(allowedOrigins ?? localhostAllowedOrigins())];
+    this.#metadata = resource && metadataOf(resource);
+    this.#auth = auth && this.#metadata ? { resourceMetadataUrl: this.#metadata.url, ...auth } : auth;
+    this.#onError = onError;
+  }
+
+  /** What anybody may read, from any page; undefined unless it is asked for. */
+  published(method: string, url: string | undefined, host: string | null | undefined): Response | undefined {
+    if (!this.#metadata) return undefined;
+    const asked = URL.parse(url ?? '/', this.#metadata.url)?.pathname;
+    if (asked !== new URL(this.#metadata.url).pathname) return undefined;
+    return this.refuse(host, undefined) ?? published(this.#metadata.document, method);
+  }
+
+  /** Undefined unless the request is turned away for where it is addressed to or comes from. */
+  refuse(host: string | null | undefined, origin: string | null | undefined): Response | undefined {
+    if (!host || !this.#goodHosts.has(host)) {
+      if (host && !/^[\w.:[\]-]+$/.test(host)) return refusal(403, 'Invalid Host header');
+      const checked = validateHostHeader(host, this.#hosts);
+      if (!checked.ok) return refusal(403, checked.message);
+      if (this.#goodHosts.size < 100) this.#goodHosts.add(host!);
+    }
+    if (!origin) return undefined;
+    const checked = validateOriginHeader(origin, this.#origins);
+    return checked.ok ? undefined : refusal(403, checked.message);
+  }
+
+  /** True if no request need show a token. */
+  get isOpen(): boolean {
+    return this.#auth === undefined;
+  }
+
+  async admit(authorization: string | null | undefined, verified?: AuthInfo): Promise<Admission> {
+    if (!this.#auth || verified) return { authInfo: verified };
+    try {
+      return { authInfo: await verifyBearerToken(authorization, this.#auth) };
+    } catch (error) {
+      const isRefused = error instanceof OAuthError && error.code !== OAuthErrorCode.TemporarilyUnavailable;
+      if (!isRefused) this.#onError(error as Error);
+      if (isRefused || !(error instanceof OAuthError))
+        return { refusal: bearerAuthChallengeResponse(error, this.#auth) };
+      // Whoever cannot tell whether a token is good must not call it bad: clients would throw it away.
+      const headers = { 'retry-after': '5' };
+      return { refusal: Response.json(error.toResponseObject(), { status: 503, headers }) };
+    }
+  }
+}
+
+/** An answer to a request that nobody has looked into. */
+export function refusal(status: number, message: string, code = transportRefusal): Response {
+  return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status });
+}
+
+// --- Protected resource metadata (RFC 9728) ----------------------------------------------------------------
+
+export interface ProtectedResource {
+  /** The public URL of this server, as clients call it. */
+  readonly url: string | URL;
+  /** The issuers whose tokens it takes. */
+  readonly authorizationServers: readonly (string | URL)[];
+  /** Scopes that tokens for it may have. */
+  readonly scopes?: readonly string[];
+  readonly name?: string;
+  readonly documentation?: string | URL;
+}
+
+const methods = 'GET, HEAD, OPTIONS';
+/** It is public, and browsers fetch it from wherever their client lives. */
+const anyOrigin = { 'access-control-allow-origin': '*' };
+
+interface ResourceMetadata {
+  /** Where it is served, as the public knows it. */
+  readonly url: string;
+  readonly document: object;
+}
+
+function metadataOf(resource: ProtectedResource): ResourceMetadata {
+  const { authorizationServers, scopes, name, documentation } = resource;
+  const resourceServerUrl = new URL(resource.url);
+  const issuers = authorizationServers.map((issuer) => (issuer instanceof URL ? issuer.href : issuer));
+  // The SDK builds it for one issuer, and refuses those that are not safe; each is put to that.
+  const [document] = issuers.map((issuer) =>
+    buildOAuthProtectedResourceMetadata({
+      oauthMetadata: { issuer } as never,
+      resourceServerUrl,
+      ...(scopes && { scopesSupported: [...scopes] }),
+      ...(name !== undefined && { resourceName: name }),
+      ...(documentation !== undefined && { serviceDocumentationUrl: new URL(documentation) }),
+    }),
+  );
+  if (!document)
+    throw new InvalidOptions(
+      'INVALID_TOKEN_OPTIONS',
+      'The resource needs an issuer in authorizationServers.',
+    );
+  return {
+    url: getOAuthProtectedResourceMetadataUrl(resourceServerUrl),
+    document: { ...document, authorization_servers: issuers, bearer_methods_supported: ['header'] },
+  };
+}
+
+function published(document: object, method: string): Response {
+  if (method === 'GET') return Response.json(document, { headers: anyOrigin });
+  if (method === 'HEAD')
+    return new Response(null, { headers: { ...anyOrigin, 'content-type': 'application/json' } });
+  if (method !== 'OPTIONS')
+    return new Response(null, { status: 405, headers: { ...anyOrigin, allow: methods } });
+  const preflight = { 'access-control-allow-methods': methods, 'access-control-allow-headers': '*' };
+  return new Response(null, { status: 204, headers: { ...anyOrigin, ...preflight } });
+}

@@ -1,0 +1,75 @@
+/** A body of server-sent events, written at the pace of its reader. */
+import { runtime } from '../../runtime/runtime.ts';
+
+/** How long a reader may take nothing before it loses the stream. */
+export const slowReaderMs = 30_000;
+
+export class EventBody {
+  readonly stream: ReadableStream<Uint8Array>;
+  readonly #closing = new AbortController();
+  /** Fires when the stream is over, whoever ended it. */
+  readonly closed = this.#closing.signal;
+  readonly #encoder = new TextEncoder();
+  #controller!: ReadableStreamDefaultController<Uint8Array>;
+  /** Resolves when there is room again. */
+  #room = Promise.withResolvers<void>();
+
+  constructor(onClose: () => void, keepAliveMs = 15_000) {
+    this.stream = new ReadableStream({
+      start: (controller) => {
+        this.#controller = controller;
+      },
+      pull: () => this.#room.resolve(),
+      cancel: () => this.#closing.abort(),
+    });
+    const keepAlive = runtime
+      .setInterval(() => {
+        if (this.#hasRoom()) this.#enqueue(': keepalive\n\n');
+      }, keepAliveMs)
+      .unref();
+    this.closed.addEventListener('abort', () => {
+      runtime.clearInterval(keepAlive);
+      this.#room.resolve();
+      onClose();
+    });
+  }
+
+  /** Resolves when the reader has taken what was written; rejects if the stream is closed. */
+  async untilRoom(): Promise<void> {
+    if (!this.#hasRoom()) {
+      const patience = runtime.setTimeout(() => this.fail(), slowReaderMs).unref();
+      while (!this.closed.aborted && !this.#hasRoom()) {
+        this.#room = Promise.withResolvers();
+        await this.#room.promise;
+      }
+      runtime.clearTimeout(patience);
+    }
+    if (this.closed.aborted) throw new Error('The stream is closed.');
+  }
+
+  async write(event: string): Promise<void> {
+    await this.untilRoom();
+    this.#enqueue(event);
+  }
+
+  end(lastEvent = ''): void {
+    if (this.closed.aborted) return;
+    this.#enqueue(lastEvent);
+    this.#closing.abort();
+    this.#controller.close();
+  }
+
+  fail(error: unknown = new Error('The reader of this stream took nothing for too long.')): void {
+    if (this.closed.aborted) return;
+    this.#closing.abort();
+    this.#controller.error(error);
+  }
+
+  #hasRoom(): boolean {
+    return (this.#controller.desiredSize ?? 0) > 0;
+  }
+
+  #enqueue(text: string): void {
+    if (!this.closed.aborted && text !== '') this.#controller.enqueue(this.#encoder.encode(text));
+  }
+}

@@ -1,0 +1,34 @@
+/** The `Survey` on Postgres: the server does the work, and what it returns comes in portions. */
+import type { Survey } from '../../../ports/query.ts';
+import type { Clock } from '../../../runtime/clock.ts';
+import { guarded, Surveyor, type SurveySource } from '../../shared/query/query.ts';
+import type { Sql } from '../../shared/query/sql.ts';
+import { wording } from '../connections/driver.ts';
+import type { Connections } from '../connections/pool.ts';
+import { name as stored } from '../encryption/cells.ts';
+import type { Vault } from '../encryption/vault.ts';
+import { numbered, withNames } from '../tables.ts';
+
+export function postgresSurvey(parts: {
+  readonly connections: Connections;
+  readonly vault: Vault;
+  readonly schema: string;
+  readonly clock: Clock;
+  readonly place: string;
+}): Survey {
+  const { connections, vault, schema, clock, place } = parts;
+  const all = async <Row>({ text, values }: Sql): Promise<Row[]> => {
+    const names = values.map((value) => (typeof value === 'string' ? stored(value) : value));
+    const rows = await connections.query<Record<string, unknown>>(numbered(text), names);
+    return rows.map((row) => withNames(row) as Row);
+  };
+  const source: SurveySource<string> = {
+    tasks: `${schema}.tasks`,
+    commits: `${schema}.commits`,
+    by: () => '',
+    isAsleep: 'not ready',
+    read: (text, column, id, version) => vault.read(text, column, id, version),
+    all,
+  };
+  return guarded(new Surveyor(source, { clock }), (read) => wording(place, read));
+}

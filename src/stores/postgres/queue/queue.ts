@@ -1,0 +1,186 @@
+/** The `Queue` on Postgres: when there is work, how long claims last, and which processes are gone. */
+
+import type { TaskId } from '../../../model/task.ts';
+import type { Backlog, Claim, Queue, ToolVersion } from '../../../ports/queue.ts';
+import type { Clock } from '../../../runtime/clock.ts';
+import { WorkListeners } from '../../shared/work-listeners.ts';
+import { prepared } from '../connections/driver.ts';
+import type { Connections } from '../connections/pool.ts';
+import { named, name as stored } from '../encryption/cells.ts';
+import type { Feed } from '../tasks/feed.ts';
+import type { RowCache } from '../tasks/row-cache.ts';
+import type { Liveness } from './process-liveness.ts';
+import { columnsOf, type Expected, serverNow } from './ready-tasks.ts';
+
+/** Leases that expired, and anything that was missed. */
+const netMs = 1_000;
+/** So many owners are asked for their longest ready task. */
+const maxOwners = 1_000;
+
+interface Parts {
+  readonly connections: Connections;
+  readonly feed: Feed;
+  readonly liveness: Liveness;
+  readonly clock: Clock;
+  readonly schema: string;
+  readonly cache: RowCache;
+}
+
+export class PostgresQueue implements Queue {
+  /** Shorter than on one machine: where a lock cannot tell that a worker is gone, its lease must. */
+  readonly usualLeaseMs = 10_000;
+  readonly #parts: Parts;
+  readonly #sql: ReturnType<typeof statements>;
+  readonly #listeners: WorkListeners;
+  /** When held tasks were last looked at, and when the first of their leases ends: monotonic. */
+  #heldAt = Number.NEGATIVE_INFINITY;
+  #leaseAt = Number.POSITIVE_INFINITY;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#sql = statements(parts.schema);
+    const tell = () => this.#listeners.tell();
+    this.#listeners = new WorkListeners(parts.clock, () => [
+      parts.feed.onWork(tell),
+      this.#listeners.every(netMs, tell),
+    ]);
+    parts.liveness.onMissed(() => {
+      this.#heldAt = Number.NEGATIVE_INFINITY;
+      tell();
+    });
+  }
+
+  get name(): string {
+    return this.#parts.liveness.name;
+  }
+
+  isAlive(name: string, certainty?: 'certain'): Promise<boolean> {
+    return this.#parts.liveness.isAlive(name, certainty);
+  }
+
+  /** Whether a claim should look at held tasks: a lease may have expired, or a process died. */
+  looksAtHeld(): boolean {
+    const now = this.#parts.clock.monotonic();
+    const isTime = now >= this.#heldAt + netMs || now >= this.#leaseAt;
+    if (!this.#listeners.areNone && !isTime) return false;
+    this.#heldAt = now;
+    return true;
+  }
+
+  /** Calls back when the next timer comes due, or the next lease expires. */
+  expect({ timerAt, leaseMs }: Expected): void {
+    const { clock } = this.#parts;
+    if (this.#listeners.areNone) return;
+    if (leaseMs !== undefined) this.#leaseAt = clock.monotonic() + leaseMs;
+    const now = clock.now();
+    const timer = timerAt > now ? timerAt : Number.POSITIVE_INFINITY;
+    this.#listeners.tellAt(Math.min(timer, now + this.#leaseAt - clock.monotonic()));
+  }
+
+  async orphans(tools: readonly ToolVersion[], readySince: number, limit: number): Promise<TaskId[]> {
+    const rows = await this.#parts.connections.query<{ id: string }>(this.#sql.orphans, [
+      ...columnsOf(tools),
+      readySince,
+      limit,
+    ]);
+    return rows.map(({ id }) => named(id));
+  }
+
+  async renew(claims: readonly Claim[], leaseMs: number): Promise<Claim[]> {
+    if (claims.length === 0) return [];
+    const rows = await this.#parts.connections.query<{ id: string; epoch: number }>(this.#sql.renew, [
+      claims.map(({ taskId }) => stored(taskId)),
+      claims.map(({ epoch }) => epoch),
+      leaseMs,
+    ]);
+    const kept = new Map(rows.map(({ id, epoch }) => [named(id), epoch]));
+    // Their rows are others now, on top of whatever somebody else may have written there.
+    for (const { taskId } of claims) this.#parts.cache.delete(taskId);
+    return claims.filter(({ taskId, epoch }) => kept.get(taskId) !== epoch);
+  }
+
+  async isolate({ taskId, epoch }: Claim): Promise<boolean> {
+    const { connections, liveness } = this.#parts;
+    await connections.query(this.#sql.forgetAlone, [liveness.dead.map(stored)]);
+    const rows = await connections.query(this.#sql.isolate, [stored(taskId), epoch]);
+    // Its row is another now.
+    this.#parts.cache.delete(taskId);
+    return rows.length === 1;
+  }
+
+  async backlog(tools: readonly ToolVersion[], most: number): Promise<Backlog> {
+    const [row] = await this.#parts.connections.query<{
+      ready: number;
+      since: number | null;
+      waiting: number;
+    }>(this.#sql.backlog, [...columnsOf(tools), this.#parts.clock.now(), most]);
+    const { ready, since, waiting } = row!;
+    return { ready: Math.min(most, ready), readySince: since, waiting };
+  }
+
+  onWork(listener: () => void): () => void {
+    return this.#listeners.add(listener);
+  }
+
+  close(): void {
+    this.#listeners.close();
+  }
+}
+
+function statements(schema: string) {
+  const tasks = `${schema}.tasks`;
+  const kinds = 'unnest($1::text[], $2::text[]) as kind (tool, version)';
+  const ofKind = 't.tool = kind.tool and t.tool_version = kind.version';
+  const isReady = 't.ready and t.holder is null';
+  const isDue = 'not t.ready and t.wake_at is not null and t.wake_at <= $3 and t.holder is null';
+  const orphans = (which: string) => `
+    select t.id from ${tasks} t where ${which} and t.wake_at <= $3
+      and not exists (select 1 from ${kinds} where ${ofKind})`;
+  return prepared({
+    orphans: `(${orphans(isReady)} limit $4) union all (${orphans(isDue)} limit $4) limit $4`,
+    renew: `
+      with held as (
+        select t.seq from unnest($1::text[], $2::integer[]) as claims (id, epoch)
+        join ${tasks} t on t.id = claims.id and t.epoch = claims.epoch
+        where t.holder is not null order by t.seq for update of t)
+      update ${tasks} t set lease_until = ${serverNow} + $3, deserted = false
+      from held where t.seq = held.seq
+      returning t.id, t.epoch`,
+    // A dead holder must not keep other suspects waiting, even if no worker can take over its task.
+    forgetAlone: `
+      update ${tasks} set alone = null where alone and (holder is null or deserted or holder = any($1::text[]))`,
+    isolate: `
+      update ${tasks} t set alone = true
+      where t.id = $1 and t.epoch = $2 and t.holder is not null
+        and not exists (select 1 from ${tasks} other where other.alone and other.seq <> t.seq)
+      returning 1`,
+    // Ready tasks are in order for each owner only: one look-up finds the next owner, another its longest ready task.
+    backlog: `
+      with recursive owners as (
+        select kind.tool, kind.version, o.owner, 1 as n from ${kinds} cross join lateral (
+          select min(t.owner) as owner from ${tasks} t where ${ofKind} and ${isReady}) o
+        where o.owner is not null
+        union all
+        select o.tool, o.version, n.owner, o.n + 1 from owners o cross join lateral (
+          select min(t.owner) as owner from ${tasks} t
+          where t.tool = o.tool and t.tool_version = o.version and t.owner > o.owner and ${isReady}) n
+        where o.n < ${maxOwners} and n.owner is not null),
+      moments as (
+        select (select min(t.wake_at) from ${tasks} t
+          where t.tool = o.tool and t.tool_version = o.version and t.owner = o.owner and ${isReady}) as since
+        from owners o
+        union all
+        select min(t.wake_at) from ${tasks} t join ${kinds} on ${ofKind} where ${isDue}
+        union all
+        select min(t.wake_at) from ${tasks} t join ${kinds} on ${ofKind}
+        where t.holder is not null and t.lease_until <= ${serverNow})
+      select (select min(since) from moments) as since,
+        (select count(*) from (
+          select r.one from ${kinds} cross join lateral (
+            (select 1 as one from ${tasks} t where ${ofKind} and ${isReady} limit $4)
+            union all (select 1 from ${tasks} t where ${ofKind} and ${isDue} limit $4)
+            union all (select 1 from ${tasks} t where ${ofKind} and t.holder is not null and t.lease_until <= ${serverNow} limit $4)) r
+          limit $4) counted) as ready,
+        (select count(*) from (select 1 from ${tasks} where waiting limit $4) w) as waiting`,
+  });
+}

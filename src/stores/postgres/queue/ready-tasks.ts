@@ -1,0 +1,267 @@
+/**
+ * Claims. Tasks that can be claimed are selected from their own rows and locked (`for update skip locked`), so that two
+ * workers never decide on the same task; then the rule decides on each. Owners take turns: the index of ready tasks is
+ * walked owner by owner, from the owner after the one that was served last, and each gives an equal share. Tasks whose
+ * timer came due join the ready ones first. Leases are judged by the clock of the server.
+ */
+
+import { Refusal } from '../../../model/errors.ts';
+import type { Json } from '../../../model/json.ts';
+import type { Task, TaskId } from '../../../model/task.ts';
+import type { FreedHolder, ToolVersion } from '../../../ports/queue.ts';
+import type { ClaimedChange, ClaimQuery, ClaimRule, Claims, CommitNotice } from '../../../ports/store.ts';
+import type { Clock } from '../../../runtime/clock.ts';
+import { eventsIn } from '../../shared/task-texts.ts';
+import { prepared, worded } from '../connections/driver.ts';
+import type { Sent, Transaction } from '../connections/pool.ts';
+import { type Cells, named, name as stored } from '../encryption/cells.ts';
+import type { Rows, TaskRow } from '../tasks/rows.ts';
+import { Writes } from '../tasks/writes.ts';
+
+/** The moment in milliseconds, by the server's clock. */
+export const serverNow = '(extract(epoch from clock_timestamp()) * 1000)::double precision';
+
+/** A task that can be claimed, with its first commit if it never ran. */
+export interface ReadyRow extends TaskRow {
+  readonly root_id: string | null;
+  readonly owner: string;
+  readonly holder: string | null;
+  readonly deserted: boolean;
+  /** The place of its owner in this round, and its own place among the tasks of its owner. */
+  readonly turn: number;
+  readonly rank: number;
+  /** How many tasks each owner may give in this round. */
+  readonly share: number;
+  readonly at: number | null;
+  readonly events: string;
+  /** Only if it is the whole journal, and small. */
+  readonly journal: string | null;
+}
+
+/** What a claim finds out besides tasks: moments are on this process's clock, durations are the server's. */
+export interface Expected {
+  /** When the next timer comes due. */
+  readonly timerAt: number;
+  /** In how many milliseconds the next lease expires; undefined if that was not asked. */
+  readonly leaseMs: number | undefined;
+}
+
+/** Rows that a claim has locked. */
+export interface Selected extends Expected {
+  readonly rows: readonly ReadyRow[];
+}
+
+/** Journals of a claim that are read with its tasks; others are read one by one. */
+const maxJournalLength = 16 * 1024;
+/** Timers that came due become ready in one go up to this number. */
+const maxTimers = 500;
+
+export class ReadyTasks {
+  readonly #sql: ReturnType<typeof statements>;
+  readonly #dead: () => readonly string[];
+  /** The owner that was served last. */
+  #served = '';
+
+  constructor(schema: string, dead: () => readonly string[]) {
+    this.#sql = statements(schema);
+    this.#dead = dead;
+  }
+
+  /** The statements with which a claim begins. */
+  first(query: ClaimQuery, now: number, looksAtHeld: boolean): Sent[] {
+    const [tools, versions] = columnsOf(query.tools);
+    const held: Sent[] = [
+      {
+        statement: this.#sql.freed,
+        values: [
+          tools,
+          versions,
+          now,
+          query.limit,
+          [...query.running, ...query.except].map(stored),
+          this.#dead().map(stored),
+        ],
+      },
+      { statement: this.#sql.nextLease, values: [] },
+    ];
+    return [
+      { statement: this.#sql.nextTimer, values: [tools, versions] },
+      this.#ready(query),
+      ...(looksAtHeld ? held : []),
+    ];
+  }
+
+  /** `share`: each owner may give so many at least. */
+  #ready(query: ClaimQuery, share = 1): Sent {
+    const values = [...columnsOf(query.tools), query.limit, this.#served, exceptOf(query), share];
+    return { statement: this.#sql.ready, values };
+  }
+
+  /** Ready tasks in the order in which they are to be claimed, out of a transaction that began with `first`. */
+  async select(transaction: Transaction, query: ClaimQuery, now: number): Promise<Selected> {
+    const ask = async ({ statement, values }: Sent) => transaction.query<ReadyRow>(statement, values);
+    const [timers, ready, freed = [], leases] = transaction.found;
+    const timerAt = (timers![0]!.next as number | null) ?? Number.POSITIVE_INFINITY;
+    const leaseMs = leases && ((leases[0]!.left as number | null) ?? Number.POSITIVE_INFINITY);
+    let found = ready as unknown as ReadyRow[];
+    if (timerAt <= now) {
+      await ask({ statement: this.#sql.due, values: [...columnsOf(query.tools), now] });
+      found = await ask(this.#ready(query));
+    }
+    const rows = [...(freed as unknown as ReadyRow[]), ...found];
+    // Where some owners have less than their share, the others give more.
+    const left = query.limit - rows.length;
+    if (left > 0 && found.some(({ rank, share }) => rank === share)) {
+      const except = new Set([...query.except, ...rows.map(({ id }) => named(id))]);
+      rows.push(...(await ask(this.#ready({ ...query, limit: left, except }, left))));
+    }
+    return { rows: rows.slice(0, query.limit), timerAt, leaseMs };
+  }
+
+  /** The next round begins after the last of these owners. */
+  served(rows: readonly ReadyRow[]): void {
+    const last = rows.reduce<ReadyRow | undefined>(
+      (latest, row) => (latest && latest.turn >= row.turn ? latest : row),
+      undefined,
+    );
+    if (last) this.#served = last.owner;
+  }
+
+  freedHolder({ holder, deserted, lease_until: leaseUntil }: ReadyRow): FreedHolder | undefined {
+    if (holder === null) return undefined;
+    const name = named(holder);
+    const isDead = deserted || this.#dead().includes(name);
+    return isDead ? { name } : { name, leaseUntil: leaseUntil! };
+  }
+}
+
+export interface DecidedClaims extends Claims {
+  readonly writes: Writes;
+  /** The creation of tasks that never ran: others may not have heard of it. */
+  readonly firstCommits: readonly CommitNotice[];
+}
+
+interface ClaimParts {
+  readonly rows: Rows;
+  readonly ready: ReadyTasks;
+  readonly vault: Cells;
+  readonly clock: Clock;
+  readonly place: string;
+}
+
+/** A row that cannot be read affects no other. */
+export function decideClaims(
+  selected: readonly ReadyRow[],
+  decide: ClaimRule,
+  parts: ClaimParts,
+): DecidedClaims {
+  const { rows, ready, vault, clock, place } = parts;
+  const writes = new Writes(vault);
+  const claimed: ClaimedChange[] = [];
+  const failed: { taskId: TaskId; error: unknown }[] = [];
+  const firstCommits: CommitNotice[] = [];
+  for (const row of selected) {
+    try {
+      const found = rows.cached(row);
+      const verdict = decide(found.task, ready.freedHolder(row));
+      if (verdict instanceof Refusal) continue;
+      writes.add([found]);
+      writes.apply(verdict, clock.now());
+      const first = firstCommit(row, found.task, vault);
+      if (first) firstCommits.push(first.notice);
+      claimed.push({ change: verdict, ...(first?.journal && { journal: first.journal }) });
+    } catch (error) {
+      failed.push({ taskId: named(row.id), error: worded(error, place) });
+    }
+  }
+  return { writes, claimed, failed, firstCommits };
+}
+
+/** What was read of a task that never ran: its creation, for those who listen, and its journal, for the pass. */
+function firstCommit(row: ReadyRow, { id, rootId, version }: Task, cells: Cells) {
+  if (row.at === null || version > 1) return undefined;
+  try {
+    const events = eventsIn(cells.read(row.events, 'commits.events', id, 1));
+    const journal: Json[] | null =
+      row.journal && JSON.parse(cells.read(row.journal, 'commits.journal', id, 1));
+    const notice: CommitNotice = { taskId: id, rootId, version: 1, at: row.at, events };
+    return { notice, journal };
+  } catch {
+    return undefined; // Damaged: it is read again by those who need it, and reported then.
+  }
+}
+
+export function columnsOf(tools: readonly ToolVersion[]): [string[], string[]] {
+  return [tools.map(({ tool }) => stored(tool)), tools.map(({ version }) => stored(version))];
+}
+
+function exceptOf({ except }: ClaimQuery): string[] {
+  return [...except].map(stored);
+}
+
+function statements(schema: string) {
+  const tasks = `${schema}.tasks`;
+  const kinds = 'unnest($1::text[], $2::text[]) as kind (tool, version)';
+  const ofKind = 't.tool = kind.tool and t.tool_version = kind.version';
+  const columns =
+    't.seq, t.id, t.body, t.lease_until, t.xmin::text as xmin, t.owner, t.root_id, t.holder, t.deserted, t.epoch, t.journals';
+  const isReady = 't.ready and t.holder is null';
+  const isSleeping = 'not t.ready and t.wake_at is not null and t.holder is null';
+  const withFirstCommit = (rows: string) => `
+    select t.*, c.at, c.events,
+      case when t.journals = 1 and octet_length(c.journal) <= ${maxJournalLength} then c.journal end as journal
+    from ${rows} t left join lateral (
+      select at, events, journal from ${schema}.commits
+      where task = t.seq and version = 1 and t.epoch = 0 offset 0) c on true
+    order by t.rank, t.wake_at, t.seq`;
+  return prepared({
+    // $3: how many; $4: the owner that was served last; $5: those that are not to be claimed here. The index is probed
+    // once for each owner; after the last owner it goes on with the first, up to the one that was served last.
+    ready: `
+      with recursive owners as (
+        select kind.tool, kind.version, $4::text collate "C" as owner, false as wrapped, 0 as turn from ${kinds}
+        union all
+        select o.tool, o.version, n.owner, n.wrapped, o.turn + 1
+        from owners o cross join lateral (
+          (select t.owner, o.wrapped as wrapped from ${tasks} t
+           where t.tool = o.tool and t.tool_version = o.version and t.owner > o.owner and ${isReady}
+           order by t.owner limit 1)
+          union all
+          (select t.owner, true from ${tasks} t
+           where not o.wrapped and t.tool = o.tool and t.tool_version = o.version and ${isReady}
+           order by t.owner limit 1)
+          limit 1) n
+        where o.turn < $3 and not (n.wrapped and n.owner > $4)),
+      turns as materialized (
+        select *, greatest($6::integer, ceil($3::double precision / count(*) over ())::integer) as share
+        from (select * from owners where turn > 0 order by turn limit $3) o),
+      taken as materialized (
+        select t.*, o.turn, o.share, row_number() over (partition by o.turn, o.tool, o.version order by t.wake_at, t.seq) as rank
+        from turns o cross join lateral (
+          select ${columns}, t.wake_at from ${tasks} t
+          where t.tool = o.tool and t.tool_version = o.version and t.owner = o.owner and ${isReady}
+            and t.id <> all($5::text[])
+          order by t.wake_at, t.seq limit o.share for update of t skip locked) t),
+      chosen as materialized (select * from taken order by rank, wake_at, seq limit $3)
+      ${withFirstCommit('chosen')}`,
+    // Held tasks are few, and looked at one by one.
+    freed: `
+      with chosen as materialized (
+        select ${columns}, t.wake_at, 0 as turn, 1 as rank, 0 as share from ${tasks} t join ${kinds} on ${ofKind}
+        where t.holder is not null and (t.ready or t.wake_at <= $3) and t.id <> all($5::text[])
+          and (t.lease_until <= ${serverNow} or t.deserted or t.holder = any($6::text[]))
+        order by t.wake_at, t.seq limit $4 for update of t skip locked)
+      ${withFirstCommit('chosen')}`,
+    due: `
+      update ${tasks} set ready = true where seq = any(array(
+        select d.seq from ${kinds} cross join lateral (
+          select t.seq from ${tasks} t where ${ofKind} and ${isSleeping} and t.wake_at <= $3
+          order by t.wake_at limit ${maxTimers} for update of t skip locked) d))`,
+    nextTimer: `
+      select min(r.wake_at) as next from ${kinds} cross join lateral (
+        select t.wake_at from ${tasks} t where ${ofKind} and ${isSleeping} order by t.wake_at limit 1) r`,
+    nextLease: `
+      select min(t.lease_until) - ${serverNow} as "left" from ${tasks} t
+      where t.holder is not null and t.lease_until > ${serverNow}`,
+  });
+}

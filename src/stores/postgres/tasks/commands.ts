@@ -1,0 +1,471 @@
+/**
+ * Commands on their way into the database. Those that wait at the same time share a transaction, and each sees what
+ * those before it left. A few transactions run at the same time; commands on the same task never do, and keep their
+ * order.
+ *
+ * There are two ways. On the short one rules decide on cached rows (`row-cache.ts`), and a single statement writes, if
+ * the rows are still the same. If a row is not cached or has changed, or a rule refuses, it is the long one: lock and
+ * read, decide, write, commit. Nothing is ever refused because of a cached row.
+ *
+ * A claim is a transaction of its own, in two round trips: select and lock ready tasks (`ready-tasks.ts`), decide, write
+ * and commit. It waits for no lock, so that it holds up nobody and cannot deadlock.
+ */
+
+import { hasCode, Refusal, refusal } from '../../../model/errors.ts';
+import type { Task, TaskId } from '../../../model/task.ts';
+import type { Change, Verdict } from '../../../ports/change.ts';
+import { crashPoint } from '../../../ports/crash-point.ts';
+import type { ClaimQuery, ClaimRule, Claims, IdempotencyScope, Reach } from '../../../ports/store.ts';
+import { StoreError, storeClosed } from '../../../ports/store-errors.ts';
+import type { Clock } from '../../../runtime/clock.ts';
+import { runtime } from '../../../runtime/runtime.ts';
+import { familyIn, lineageIn, SubtasksMissing } from '../../shared/trees.ts';
+import { isDisconnected, isMoved, worded } from '../connections/driver.ts';
+import type { Connections, Sent, Transaction } from '../connections/pool.ts';
+import { Lane, type Turn } from '../connections/write-lanes.ts';
+import type { Vault } from '../encryption/vault.ts';
+import type { Urgency } from '../queue/process-liveness.ts';
+import {
+  type DecidedClaims,
+  decideClaims,
+  type Expected,
+  type ReadyTasks,
+  type Selected,
+} from '../queue/ready-tasks.ts';
+import type { Feed } from './feed.ts';
+import type { RowCache } from './row-cache.ts';
+import type { Closure, Rows } from './rows.ts';
+import { WriteStatements, type WrittenRow } from './write-statement.ts';
+import { type Flush, removeStatement, Writes, type Written } from './writes.ts';
+
+/** At the same time, each on a connection of its own. */
+export const lanes = 3;
+const largestBatch = 256;
+/** Subtasks that were started meanwhile are looked for so often. */
+const looks = 10;
+/** How long notices of removal wait for other processes to read them. */
+const keepRemovalsMs = 3_600_000;
+
+/** What a command must see, and what it then decides. */
+export type Order =
+  | {
+      readonly kind: 'create';
+      readonly bearing: IdempotencyScope | { readonly id: TaskId } | undefined;
+      readonly decide: (existing: Task | undefined) => Verdict;
+    }
+  | {
+      readonly kind: 'update';
+      readonly reach: keyof Reach;
+      readonly id: TaskId;
+      readonly decide: (subject: Reach[keyof Reach]) => Verdict;
+    };
+
+interface Command {
+  readonly order: Order;
+  /** Commands with the same one run one after the other. */
+  readonly subject: string | undefined;
+  readonly resolve: (change: Change) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** What a claim must see, and what it then decides. */
+export interface ClaimOrder {
+  readonly query: ClaimQuery;
+  readonly decide: ClaimRule;
+  /** Whether tasks are selected whose holder may be gone. */
+  readonly looksAtHeld: boolean;
+}
+
+type Decided = { readonly change: Change } | { readonly error: unknown };
+
+/** A transaction that came about. */
+interface Done {
+  readonly decided: readonly Decided[];
+  readonly writes: Writes;
+  readonly leftWork: boolean;
+  readonly turn?: Turn;
+  /** Undefined if it was not heard, only found to be so. */
+  readonly written: Written | undefined;
+}
+
+/** A claim that came about; without a turn if there was nothing to write. */
+interface ClaimDone extends Selected, DecidedClaims {
+  readonly leftWork?: boolean;
+  readonly turn?: Turn;
+  readonly written?: Written | undefined;
+}
+
+interface Parts {
+  readonly connections: Connections;
+  /** As many as there are lanes. */
+  readonly writers: Connections;
+  readonly rows: Rows;
+  readonly cache: RowCache;
+  readonly vault: Vault;
+  readonly ready: ReadyTasks;
+  readonly feed: Feed;
+  readonly clock: Clock;
+  readonly schema: string;
+  readonly place: string;
+  /** The name of this process. */
+  readonly process: string;
+}
+
+export class Commands {
+  readonly #parts: Parts;
+  readonly #statements: WriteStatements;
+  readonly #remove: string;
+  readonly #underWay = new Set<string>();
+  readonly #idle: (() => void)[] = [];
+  #waiting: Command[] = [];
+  readonly #claims: ((lane: Lane) => Promise<void>)[] = [];
+  /** Those that are free. */
+  readonly #lanes: Lane[];
+  #scheduled = false;
+  #closed = false;
+
+  constructor(parts: Parts) {
+    this.#parts = parts;
+    this.#statements = new WriteStatements(parts.schema);
+    this.#remove = removeStatement(parts.schema);
+    this.#lanes = Array.from({ length: lanes }, (_, lane) => new Lane(`${parts.process}/${lane}`, parts));
+  }
+
+  submit(order: Order): Promise<Change> {
+    if (this.#closed) return Promise.reject(storeClosed(this.#parts.place));
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ order, subject: subjectOf(order), resolve, reject });
+      this.#schedule();
+    });
+  }
+
+  /** Selects ready tasks and claims those for which the rule decides so. */
+  claim(order: ClaimOrder): Promise<Claims & Expected> {
+    if (this.#closed) return Promise.reject(storeClosed(this.#parts.place));
+    return new Promise((resolve, reject) => {
+      this.#claims.push((lane) => this.#claim(order, lane).then(resolve, reject));
+      this.#schedule();
+    });
+  }
+
+  /** Lets what was submitted finish, and takes nothing more. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    while (this.#waiting.length + this.#claims.length > 0 || this.#lanes.length < lanes)
+      await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#lanes.length === 0) return;
+    this.#scheduled = true;
+    runtime.setImmediate(() => {
+      this.#scheduled = false;
+      const claim = this.#claims.shift();
+      if (claim) return this.#occupy(claim);
+      const batch = this.#take();
+      if (batch.length === 0) return;
+      this.#occupy((lane) =>
+        this.#run(batch, lane).finally(() => {
+          for (const { subject } of batch) if (subject !== undefined) this.#underWay.delete(subject);
+        }),
+      );
+    });
+  }
+
+  #occupy(run: (lane: Lane) => Promise<void>): void {
+    const scheduleNext = () => {
+      if (this.#waiting.length + this.#claims.length > 0) this.#schedule();
+    };
+    const lane = this.#lanes.pop()!;
+    void run(lane).finally(() => {
+      this.#lanes.push(lane);
+      scheduleNext();
+      for (const resolve of this.#idle.splice(0)) resolve();
+    });
+    scheduleNext();
+  }
+
+  /** The next ones that go the same way, without those whose subject is in another transaction or must wait for one. */
+  #take(): Command[] {
+    const batch: Command[] = [];
+    const left: Command[] = [];
+    const passedOver = new Set<string>();
+    let isShort: boolean | undefined;
+    for (const command of this.#waiting) {
+      const { subject, order } = command;
+      const isFree = subject === undefined || !(this.#underWay.has(subject) || passedOver.has(subject));
+      const isCached = this.#isCached(order);
+      if (isFree && batch.length < largestBatch && isCached === (isShort ?? isCached)) {
+        isShort = isCached;
+        batch.push(command);
+      } else {
+        left.push(command);
+        if (subject !== undefined) passedOver.add(subject);
+      }
+    }
+    this.#waiting = left;
+    for (const { subject } of batch) if (subject !== undefined) this.#underWay.add(subject);
+    return batch;
+  }
+
+  /** Whether all that the rule must see is in the row cache. */
+  #isCached(order: Order): boolean {
+    if (order.kind === 'create') return order.bearing === undefined;
+    const task = this.#parts.cache.get(order.id)?.task;
+    if (!task) return false;
+    return (
+      order.reach === 'task' ||
+      (task.parentId === undefined && (order.reach === 'lineage' || task.childCount === 0))
+    );
+  }
+
+  async #run(batch: readonly Command[], lane: Lane): Promise<void> {
+    const { place } = this.#parts;
+    try {
+      const done = (await this.#shortWay(batch, lane)) ?? (await this.#longWay(batch, lane));
+      crashPoint('commit: durable');
+      await this.#keep(done);
+      for (const [index, one] of done.decided.entries()) {
+        if ('error' in one) batch[index]!.reject(worded(one.error, place));
+        else batch[index]!.resolve(one.change);
+      }
+    } catch (error) {
+      // What one command alone does wrong must not be the fault of the others.
+      if (batch.length > 1 && isOfOneCommand(error))
+        for (const command of batch) await this.#run([command], lane);
+      else for (const { reject } of batch) reject(error);
+    }
+  }
+
+  async #keep(
+    { writes, written, leftWork }: Pick<Done, 'writes' | 'written' | 'leftWork'>,
+    urgency?: Urgency,
+  ): Promise<void> {
+    const { feed, cache } = this.#parts;
+    const kept = new Set(written?.held.map(({ task }) => task.id));
+    for (const id of writes.touched) if (!kept.has(id)) cache.delete(id);
+    for (const one of written?.held ?? []) cache.set(one);
+    await feed.committed(written?.notices, leftWork, urgency);
+  }
+
+  /** Undefined if that did not do: then nothing was written. */
+  async #shortWay(batch: readonly Command[], lane: Lane): Promise<Done | undefined> {
+    const { writers, cache, vault } = this.#parts;
+    if (!batch.every(({ order }) => this.#isCached(order))) return undefined;
+    const turn = await lane.next();
+    // The key with which values are written from here on.
+    const { revision } = vault.record;
+    const writes = new Writes(vault);
+    for (const { order } of batch) {
+      const found = order.kind === 'update' ? cache.get(order.id) : undefined;
+      if (found) writes.add([found]);
+    }
+    const decided = this.#decideAll(batch, writes);
+    if (!decided) return undefined;
+    const { lists, leftWork } = writes.flush();
+    const { statement, values } = this.#statements.of(lists, { revision, turn });
+    try {
+      crashPoint('commit: written');
+      const [row] = await writers.send<WrittenRow>(statement, values);
+      lane.ended(turn);
+      return { decided, writes, leftWork, written: writes.written(row!) };
+    } catch (error) {
+      for (const id of writes.touched) cache.delete(id);
+      if (isMoved(error)) lane.doubt();
+      if (!isDisconnected(error) || !(await lane.settle(turn))) return undefined;
+      return { decided, writes, leftWork, written: undefined };
+    }
+  }
+
+  /** Undefined unless every command changes its task: only then does the statement check the cached rows. */
+  #decideAll(batch: readonly Command[], writes: Writes): Decided[] | undefined {
+    const decided: Decided[] = [];
+    for (const { order } of batch) {
+      const verdict = verdictOn(order, writes.tasks);
+      if (verdict instanceof Refusal || 'error' in verdict || verdict.removed.length > 0) return undefined;
+      const subject = order.kind === 'update' ? order.id : verdict.task.id;
+      if (!verdict.writes.some(({ task }) => task.id === subject)) return undefined;
+      writes.apply(verdict, this.#parts.clock.now());
+      decided.push({ change: verdict });
+    }
+    return decided;
+  }
+
+  #longWay(batch: readonly Command[], lane: Lane): Promise<Done> {
+    return this.#transact(lane, (transaction) => this.#lockAndWrite(transaction, batch, lane));
+  }
+
+  async #transact<T extends { readonly turn?: Turn }>(
+    lane: Lane,
+    work: (transaction: Transaction) => Promise<T>,
+    first?: () => readonly Sent[],
+  ): Promise<T> {
+    const { vault, writers } = this.#parts;
+    for (let tries = 1; ; tries++) {
+      try {
+        const done = await vault.transact(work, writers, first);
+        if (done.turn) lane.ended(done.turn);
+        return done;
+      } catch (error) {
+        // The row of the lane was gone: this process was away for long.
+        if (!isMoved(error) || tries === looks) throw error;
+        lane.doubt();
+      }
+    }
+  }
+
+  async #lockAndWrite(transaction: Transaction, batch: readonly Command[], lane: Lane): Promise<Done> {
+    const { rows, vault, clock } = this.#parts;
+    const orders = batch.map(({ order }) => order);
+    const closure = closureOf(orders);
+    const scopes = orders.flatMap((order) =>
+      order.kind === 'create' && order.bearing && !('id' in order.bearing) ? [order.bearing] : [],
+    );
+    for (let look = 1; ; look++) {
+      const writes = new Writes(vault);
+      if (closure.tasks.length > 0) writes.add(await rows.lock(transaction, closure));
+      if (scopes.length > 0) writes.add(await rows.lockBearers(transaction, scopes));
+      try {
+        const decided = orders.map((order) => decide(order, writes, clock.now()));
+        if (writes.isEmpty) return { decided, writes, leftWork: false, written: { notices: [], held: [] } };
+        const flush = writes.flush();
+        const turn = await lane.next();
+        const written = await this.#write(transaction, writes, flush, lane, turn);
+        return { decided, writes, leftWork: flush.leftWork, turn, written };
+      } catch (error) {
+        if (!(error instanceof SubtasksMissing) || look === looks) throw error;
+      }
+    }
+  }
+
+  /** The last act of a transaction. Undefined if it was committed, and what it gave was lost with the connection. */
+  async #write(
+    transaction: Transaction,
+    writes: Writes,
+    { lists, removed }: Flush,
+    lane: Lane,
+    turn: Turn,
+  ): Promise<Written | undefined> {
+    const { vault, clock } = this.#parts;
+    const write = this.#statements.of(lists, { revision: vault.record.revision, turn });
+    transaction.settle = () => lane.settle(turn);
+    if (removed.length > 0) {
+      const [row] = await transaction.query<WrittenRow>(write.statement, write.values);
+      await transaction.query({ name: 'remove', text: this.#remove }, [
+        removed,
+        clock.now() - keepRemovalsMs,
+        removed.length + 100,
+      ]);
+      crashPoint('commit: written');
+      return writes.written(row!);
+    }
+    crashPoint('commit: written');
+    try {
+      const [row] = await transaction.commitWith<WrittenRow>(write);
+      return writes.written(row!);
+    } catch (error) {
+      if (!isDisconnected(error) || !(await lane.settle(turn))) throw error;
+      transaction.settle = async () => true;
+      return undefined;
+    }
+  }
+
+  async #claim(order: ClaimOrder, lane: Lane): Promise<Claims & Expected> {
+    const { feed, ready, clock, place } = this.#parts;
+    const { query, decide, looksAtHeld } = order;
+    try {
+      // Asked for before rows are locked: nothing but the decision may take time between the two round trips.
+      await lane.next();
+      const first = () => ready.first(query, clock.now(), looksAtHeld);
+      const done = await this.#transact(
+        lane,
+        async (transaction): Promise<ClaimDone> => {
+          const selected = await ready.select(transaction, query, clock.now());
+          crashPoint('claim: chosen');
+          const decided = decideClaims(selected.rows, decide, this.#parts);
+          const { writes } = decided;
+          if (writes.isEmpty) return { ...selected, ...decided };
+          const flush = writes.flush();
+          const turn = await lane.next();
+          const written = await this.#write(transaction, writes, flush, lane, turn);
+          return { ...selected, ...decided, leftWork: flush.leftWork, turn, written };
+        },
+        first,
+      );
+      const { claimed, failed, timerAt, leaseMs, writes, leftWork, written } = done;
+      ready.served(done.rows);
+      if (leftWork !== undefined) {
+        crashPoint('commit: durable');
+        feed.found(done.firstCommits);
+        // That a task begins to run is no news that anybody waits for: it is told with what follows.
+        await this.#keep({ writes, leftWork, written }, leftWork ? 'now' : 'later');
+      }
+      return { claimed, failed, timerAt, leaseMs };
+    } catch (error) {
+      throw worded(error, place);
+    }
+  }
+}
+
+/** What a value or a row does wrong; where the server itself is in trouble, all commands share it. */
+function isOfOneCommand(error: unknown): boolean {
+  return !(error instanceof StoreError) || hasCode(error, 'STORE_FAILED', 'STORE_CORRUPT', 'TASK_DAMAGED');
+}
+
+function subjectOf(order: Order): string | undefined {
+  if (order.kind === 'update') return order.id;
+  if (!order.bearing) return undefined;
+  if ('id' in order.bearing) return order.bearing.id;
+  const { owner, tool, key } = order.bearing;
+  return JSON.stringify([owner, tool, key]);
+}
+
+function closureOf(orders: readonly Order[]): Closure {
+  const updates = orders.flatMap((order) => (order.kind === 'update' ? [order] : []));
+  const borne = orders.flatMap((order) =>
+    order.kind === 'create' && order.bearing && 'id' in order.bearing ? [order.bearing.id] : [],
+  );
+  const of = (reach: keyof Reach) => updates.filter((order) => order.reach === reach).map(({ id }) => id);
+  return {
+    tasks: [...new Set([...borne, ...updates.map(({ id }) => id)])],
+    lineages: of('lineage'),
+    families: of('family'),
+  };
+}
+
+function decide(order: Order, writes: Writes, now: number): Decided {
+  const verdict = verdictOn(order, writes.tasks);
+  if (verdict instanceof Refusal) return { error: verdict };
+  if ('error' in verdict) return verdict;
+  writes.apply(verdict, now);
+  return { change: verdict };
+}
+
+/** What a rule throws is the fault of its command alone. */
+function verdictOn(order: Order, tasks: ReadonlyMap<TaskId, Task>): Verdict | { readonly error: unknown } {
+  try {
+    return order.kind === 'create' ? creation(order, tasks) : update(order, tasks);
+  } catch (error) {
+    if (error instanceof SubtasksMissing) throw error;
+    return { error };
+  }
+}
+
+function creation(
+  { bearing, decide }: Extract<Order, { kind: 'create' }>,
+  tasks: ReadonlyMap<TaskId, Task>,
+): Verdict {
+  if (!bearing) return decide(undefined);
+  if ('id' in bearing) return decide(tasks.get(bearing.id));
+  const { owner, tool, key } = bearing;
+  for (const task of tasks.values())
+    if (task.idempotency?.key === key && task.owner === owner && task.tool === tool) return decide(task);
+  return decide(undefined);
+}
+
+function update(order: Extract<Order, { kind: 'update' }>, tasks: ReadonlyMap<TaskId, Task>): Verdict {
+  const { reach, id, decide } = order;
+  const subject =
+    reach === 'task' ? tasks.get(id) : reach === 'lineage' ? lineageIn(tasks, id) : familyIn(tasks, id);
+  return subject ? decide(subject) : refusal('TASK_NOT_FOUND', id);
+}

@@ -1,0 +1,54 @@
+import type { Verdict } from '../../../ports/change.ts';
+import type { Reach, Store } from '../../../ports/store.ts';
+import { storeClosed } from '../../../ports/store-errors.ts';
+import { lookUps } from '../../shared/look-ups.ts';
+import type { Tables } from '../../shared/tables.ts';
+import { wording } from '../connections/driver.ts';
+import type { PostgresQueue } from '../queue/queue.ts';
+import type { Commands } from './commands.ts';
+import type { Feed } from './feed.ts';
+import type { Rows } from './rows.ts';
+
+/** The `Store` on Postgres: look-ups read at once, commands share transactions. */
+export function postgresStore(parts: {
+  readonly rows: Rows;
+  readonly tables: Tables<string>;
+  readonly commands: Commands;
+  readonly feed: Feed;
+  readonly queue: PostgresQueue;
+  readonly size: () => Promise<number>;
+  readonly place: string;
+  readonly close: () => Promise<void>;
+}): Store {
+  const { rows, tables, commands, feed, queue, size, place, close } = parts;
+  let closed: Promise<void> | undefined;
+  const look = async <T>(read: () => T | Promise<T>): Promise<T> => {
+    if (closed) throw storeClosed(place);
+    return wording(place, read);
+  };
+  return {
+    ...lookUps(rows, tables, look),
+    create: (bearing, decide) => commands.submit({ kind: 'create', bearing, decide }),
+    update: (reach, id, decide) =>
+      commands.submit({
+        ...{ kind: 'update', reach, id },
+        decide: decide as (subject: Reach[keyof Reach]) => Verdict,
+      }),
+    async claim(query, decide) {
+      const looksAtHeld = queue.looksAtHeld();
+      const { claimed, failed, ...expected } = await commands.claim({ query, decide, looksAtHeld });
+      queue.expect(expected);
+      return { claimed, failed };
+    },
+    leaveOut: (before, limit) => look(() => rows.leaveOut(before, limit)),
+    size: () => look(size),
+    subscribe(listener) {
+      if (closed) throw storeClosed(place);
+      return feed.subscribe(listener);
+    },
+    close() {
+      closed ??= close();
+      return closed;
+    },
+  };
+}

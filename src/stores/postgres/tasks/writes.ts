@@ -1,0 +1,214 @@
+/**
+ * What the commands of one transaction write: collected in memory while they decide, each seeing what those before it
+ * left, and written by one statement for all of them.
+ */
+
+import { answeringOf, joinKeyOf, type Task, type TaskId } from '../../../model/task.ts';
+import type { AuditEntry } from '../../../ports/audit.ts';
+import type { Change, TaskWrite } from '../../../ports/change.ts';
+import type { CommitNotice } from '../../../ports/store.ts';
+import { saidOf } from '../../shared/audit.ts';
+import { standingCodeOf } from '../../shared/query/status-codes.ts';
+import { bodyOf, eventsText, isEndedRoot } from '../../shared/task-texts.ts';
+import { type Cells, name } from '../encryption/cells.ts';
+import { type CachedRow, type Held, xminOf } from './row-cache.ts';
+import type { Lists, RowOf, WrittenRow } from './write-statement.ts';
+
+/** What a transaction writes, ready to be sent. */
+export interface Flush {
+  readonly lists: Lists;
+  /** The rows of tasks that go. */
+  readonly removed: readonly number[];
+  /** True if tasks are left that no worker holds, to be claimed now or at a later moment. */
+  readonly leftWork: boolean;
+}
+
+/** What is known once it was written. */
+export interface Written {
+  readonly notices: readonly CommitNotice[];
+  /** Tasks that are held now, as they stand in their rows. */
+  readonly held: readonly CachedRow[];
+}
+
+interface FlushedRow {
+  readonly task: Task;
+  readonly row: RowOf<'made'> & RowOf<'changed'>;
+  readonly length: number;
+  readonly large: string | undefined;
+}
+
+export class Writes {
+  readonly tasks = new Map<TaskId, Task>();
+  /** The rows of those that were there when the transaction began. */
+  readonly #rows = new Map<TaskId, Held>();
+  readonly #touched = new Set<TaskId>();
+  readonly #removed: Held[] = [];
+  /** A commit of a task that has no row yet has `made` in place of its number. */
+  #commits: (Omit<RowOf<'commits'>, 'nth'> & { readonly made?: TaskId })[] = [];
+  readonly #removals: RowOf<'removals'>[] = [];
+  readonly #notices: CommitNotice[] = [];
+  /** How many commits added to the journal of each. */
+  readonly #journals = new Map<TaskId, number>();
+  readonly #audit: AuditEntry[] = [];
+  readonly #cells: Cells;
+  #leftWork = false;
+  #flushed: readonly FlushedRow[] = [];
+
+  constructor(cells: Cells) {
+    this.#cells = cells;
+  }
+
+  /** Adds what was read, or is cached. */
+  add(found: readonly CachedRow[]): void {
+    for (const { held, task } of found) {
+      if (this.#rows.has(task.id)) continue;
+      this.#rows.set(task.id, held);
+      this.tasks.set(task.id, task);
+    }
+  }
+
+  get isEmpty(): boolean {
+    return this.#commits.length + this.#removals.length + this.#audit.length === 0;
+  }
+
+  apply({ writes, removed, audit }: Change, now: number): void {
+    if (audit) this.#audit.push(...audit);
+    for (const write of writes) this.#write(write);
+    for (const id of removed) this.#remove(id, now);
+  }
+
+  flush(): Flush {
+    const touched = [...this.#touched].map((id) => this.tasks.get(id)!);
+    // In the order of their numbers: whoever writes several rows waits for others in one direction only.
+    touched.sort((a, b) => (this.#rows.get(a.id)?.seq ?? 0) - (this.#rows.get(b.id)?.seq ?? 0));
+    const rows = touched.map((task) => this.#rowOf(task));
+    const made = rows.filter(({ row }) => row.seq === null);
+    const nth = new Map(made.map(({ task }, index) => [task.id, index + 1]));
+    const results = rows.flatMap(({ task, row: { seq }, large }) =>
+      large === undefined
+        ? []
+        : [
+            {
+              seq,
+              nth: nth.get(task.id) ?? null,
+              value: this.#cells.write(large, 'results.value', task.id),
+            },
+          ],
+    );
+    const audit = this.#audit.map((entry) => saidOf(entry, { cells: this.#cells, name }));
+    const commits = this.#commits.map(({ made, ...row }) => ({
+      ...row,
+      nth: made === undefined ? null : nth.get(made)!,
+    }));
+    this.#flushed = rows;
+    return {
+      lists: {
+        made: made.map(({ row }) => row),
+        changed: rows.flatMap(({ row }) => (row.seq === null ? [] : [row])),
+        commits,
+        removals: this.#removals,
+        results,
+        audit,
+      },
+      removed: this.#removed.map(({ seq }) => seq),
+      leftWork: this.#leftWork,
+    };
+  }
+
+  /** What the statement gave, put beside what it was sent for. */
+  written({ xact, made }: WrittenRow): Written {
+    const own = made?.split(',').map(Number) ?? [];
+    let next = 0;
+    const held: CachedRow[] = [];
+    for (const { task, row, length } of this.#flushed) {
+      const seq = row.seq ?? own[next++]!;
+      if (task.phase !== 'done' && task.holder)
+        held.push({ task, held: { seq, xmin: xminOf(xact!), length } });
+    }
+    return { notices: this.#notices, held };
+  }
+
+  /** All of which a row may have changed, or gone. */
+  get touched(): TaskId[] {
+    return [...this.#rows.keys()];
+  }
+
+  #write({ task, at, events, journal, isIdle }: TaskWrite): void {
+    const { id, rootId, version } = task;
+    this.tasks.set(id, task);
+    this.#touched.add(id);
+    if (journal) this.#journals.set(id, (this.#journals.get(id) ?? 0) + 1);
+    const seq = this.#rows.get(id)?.seq;
+    this.#commits.push({
+      task: seq ?? null,
+      version,
+      at,
+      events: this.#cells.write(eventsText(events), 'commits.events', id, version),
+      journal: journal ? this.#cells.write(JSON.stringify(journal), 'commits.journal', id, version) : null,
+      idle: isIdle ?? null,
+      ...(seq === undefined && { made: id }),
+    });
+    this.#notices.push({ taskId: id, rootId, version, at, events });
+  }
+
+  #remove(id: TaskId, at: number): void {
+    const version = this.tasks.get(id)!.version + 1;
+    const row = this.#rows.get(id);
+    this.#removals.push({ id: name(id), version, at });
+    this.#notices.push({ taskId: id, rootId: id, version, at, events: [{ type: 'removed' }] });
+    if (row) this.#removed.push(row);
+    // It never had a row: other processes hear of its removal alone.
+    else this.#commits = this.#commits.filter(({ made }) => made !== id);
+    this.tasks.delete(id);
+    this.#touched.delete(id);
+  }
+
+  #rowOf(task: Task): FlushedRow {
+    const before = this.#rows.get(task.id);
+    const live = task.phase === 'done' ? undefined : task;
+    this.#leftWork ||= live !== undefined && live.wakeAt !== null && !live.holder;
+    const { body, large } = bodyOf(task);
+    const { owner, tool, idempotency } = task;
+    const stored = this.#cells.write(body, 'tasks.body', task.id);
+    const answering = answeringOf(task);
+    const row = {
+      seq: before?.seq ?? null,
+      xmin: before?.xmin ?? null,
+      id: name(task.id),
+      owner: name(owner),
+      tool: name(tool),
+      tool_version: name(task.toolVersion),
+      parent_id: task.parentId === undefined ? null : name(task.parentId),
+      root_id: task.parentId === undefined ? null : name(task.rootId),
+      ordinal: task.ordinal,
+      epoch: task.epoch,
+      holder: live?.holder === undefined ? null : name(live.holder.name),
+      lease_ms: live?.holder?.leaseMs ?? null,
+      ready: live?.isReady === true,
+      wake_at: live?.wakeAt ?? null,
+      deadline_at: live?.deadlineAt ?? null,
+      purge_at: task.phase === 'done' ? task.purgeAt : null,
+      ended_at: isEndedRoot(task) ? task.finishedAt : null,
+      unpublished: task.unpublished ? true : null,
+      waiting: task.phase === 'waiting' ? true : null,
+      standing: standingCodeOf(task),
+      join_key: joinKeyOf(task),
+      created_at: task.createdAt,
+      idempotency_key: idempotency ? this.#cells.keyOf({ owner, tool, key: idempotency.key }) : null,
+      answering: answering === null ? null : name(answering),
+      body: stored,
+      journals: this.#journals.get(task.id) ?? 0,
+    };
+    return { task, row, length: stored.length, large };
+  }
+}
+
+/** Takes rows of tasks away with all that belongs to them, and notices of removal that everybody has had time to read. */
+export function removeStatement(schema: string): string {
+  return `
+with gone as (delete from ${schema}.tasks where seq = any($1::bigint[])),
+apart as (delete from ${schema}.results where task = any($1::bigint[])),
+own as (delete from ${schema}.commits where task = any($1::bigint[]))
+delete from ${schema}.removals where ctid = any(array(
+  select ctid from ${schema}.removals where at < $2 order by at limit $3 for update skip locked))`;
+}

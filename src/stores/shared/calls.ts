@@ -1,0 +1,44 @@
+import type { TaskId } from '../../model/task.ts';
+import type { Calls } from '../../ports/calls.ts';
+import type { Tables, Value } from './tables.ts';
+
+/** In the words of a database: the request of a call, and whether the call came in a session. */
+export interface RequestSql {
+  readonly request: string;
+  readonly isInSession: string;
+}
+
+/** `onChanged` is called when a row of a task has changed. */
+export function storedCalls<Text extends Value>(
+  tables: Tables<Text>,
+  { request, isInSession }: RequestSql,
+  onChanged: (id: TaskId) => void = () => {},
+): Calls {
+  const { name } = tables;
+  const tasks = `${tables.prefix}tasks`;
+  const found = <A extends string | null>(condition: string, value: string) =>
+    tables.read(
+      `select id, answering from ${tasks} where ${condition} order by seq`,
+      [value],
+      ({ id, answering }: { readonly id: TaskId; readonly answering: A }) => ({ taskId: id, answering }),
+    );
+  const updated = async (id: TaskId, update: string, values: readonly Value[]) => {
+    const rows = await tables.write(`update ${tasks} set ${update} returning seq`, values);
+    onChanged(id);
+    return rows.length === 1;
+  };
+  const take = `answering = ?
+    where id = ? and join_key is not null and (answering is not distinct from ? or answering = ?)`;
+  const leave = `answering = null
+    where id = ? and join_key is not null and (answering is null or answering = ?)`;
+  return {
+    undelivered: (key) => found<string | null>('join_key = ?', key),
+    ofRequest: (one) => found<string>(`${request} = ? and ${isInSession}`, one),
+    take: (id, from, by) =>
+      updated(id, take, [name(by), name(id), from === null ? null : name(from), name(by)]),
+    leave: (id, by) => updated(id, leave, [name(id), name(by)]),
+    async delivered(id) {
+      await updated(id, 'join_key = null where id = ?', [name(id)]);
+    },
+  };
+}

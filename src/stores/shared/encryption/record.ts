@@ -1,0 +1,153 @@
+/**
+ * What a store records of its encryption. Every process writes new values with the newest key that the store has
+ * recorded, and a process without that key refuses to open the store and to write. Keys that older values may still be
+ * encrypted with must be configured, too, until `rekey` has found no such value and retired the key.
+ */
+
+import { newId } from '../../../model/id.ts';
+import { StoreError } from '../../../ports/store-errors.ts';
+import { runtime } from '../../../runtime/runtime.ts';
+import { Damaged } from '../corrupt.ts';
+import { Cipher } from './cipher.ts';
+import type { Keys } from './keys.ts';
+
+export interface EncryptionRecord {
+  /** Random, and another one after every change: a process compares it before it writes. */
+  readonly revision: string;
+  /** Made once, in base64. */
+  readonly salt: string;
+  /** The key for new values; null if they are plain text. */
+  readonly newest: string | null;
+  /** The keys that values may be encrypted with. Only the right key opens its proof. */
+  readonly keys: readonly { readonly id: string; readonly proof: string }[];
+  /** Keys that no value is encrypted with any more. */
+  readonly retired: readonly string[];
+  /** Whether values may be plain text. */
+  readonly isMixed: boolean;
+}
+
+/** Of a store that was never encrypted. */
+export const notEncrypted: EncryptionRecord = {
+  revision: '',
+  salt: '',
+  newest: null,
+  keys: [],
+  retired: [],
+  isMixed: true,
+};
+
+/** What a store has recorded, in the text that `JSON.stringify` made of it; null if it was never encrypted. */
+export function readRecord(text: unknown): EncryptionRecord {
+  if (text === null) return notEncrypted;
+  try {
+    const record: Partial<EncryptionRecord> = JSON.parse(text as string);
+    const isKey = ({ id, proof }: Partial<EncryptionRecord['keys'][number]>) =>
+      typeof id === 'string' && typeof proof === 'string';
+    if (record.keys?.every(isKey) && record.retired && record.revision) return record as EncryptionRecord;
+  } catch {
+    // As if something were missing.
+  }
+  throw new Damaged('the record of its encryption cannot be read');
+}
+
+/** Refuses without the right keys. Gives nothing if nothing is encrypted and no keys are given. */
+export function unlock(record: EncryptionRecord, keys: Keys | undefined, place: string): Cipher | undefined {
+  if (!keys) {
+    if (record.keys.length === 0) return undefined;
+    throw new StoreError(
+      'STORE_NOT_UNLOCKED',
+      place,
+      `it is encrypted (with ${record.keys.map(({ id }) => id).join(', ')})`,
+      'Give this process the keys with the option `encryption`; nothing was changed.',
+    );
+  }
+  const cipher = cipherOf(record, keys);
+  for (const { id, proof } of record.keys) {
+    if (!keys.byId.has(id))
+      throw new StoreError(
+        'STORE_NOT_UNLOCKED',
+        place,
+        id === record.newest
+          ? `key ${id} is missing: new values are encrypted with it`
+          : `key ${id} is missing: values may still be encrypted with it`,
+        id === record.newest
+          ? 'Add it to the keys of this process and restart it; nothing was changed.'
+          : 'Keep it among the keys until `holdfast store rekey` reports that no value is left under it; nothing was changed.',
+      );
+    if (!isProven(id, Buffer.from(proof, 'base64'), cipher, proofPlace(record)))
+      throw new StoreError(
+        'STORE_NOT_UNLOCKED',
+        place,
+        `key ${id} is wrong: the store is encrypted with another key of that id`,
+        'Give the right key under this id, and a new key under a new id; nothing was changed.',
+      );
+  }
+  return cipher;
+}
+
+/**
+ * The record after a process with these keys has opened the store; undefined if nothing changes. A current key that
+ * the store does not know becomes the newest one. Configurations that name an older key change nothing.
+ */
+export function introduced(
+  record: EncryptionRecord,
+  keys: Keys,
+  isUnused: boolean,
+): EncryptionRecord | undefined {
+  const { current } = keys;
+  if (current === record.newest) return undefined;
+  if (current === null) return changed({ ...record, newest: null, isMixed: true }, keys);
+  const isKnown = record.retired.includes(current) || record.keys.some(({ id }) => id === current);
+  if (isKnown && record.newest !== null) return undefined;
+  return changed(
+    {
+      ...record,
+      salt: record.salt || runtime.randomBytes(16).toString('base64'),
+      newest: current,
+      keys: [...record.keys.filter(({ id }) => id !== current), { id: current, proof: '' }],
+      retired: record.retired.filter((id) => id !== current),
+      isMixed: record.isMixed && !isUnused,
+    },
+    keys,
+  );
+}
+
+/** The record after every value was counted by its key (null for plain text); undefined if nothing changes. */
+export function settled(
+  record: EncryptionRecord,
+  keys: Keys,
+  counts: ReadonlyMap<string | null, number>,
+): EncryptionRecord | undefined {
+  const isUsed = ({ id }: { id: string }) => id === record.newest || counts.has(id);
+  const isMixed = record.newest === null || (record.isMixed && counts.has(null));
+  const gone = record.keys.filter((key) => !isUsed(key)).map(({ id }) => id);
+  if (gone.length === 0 && isMixed === record.isMixed) return undefined;
+  return changed(
+    { ...record, isMixed, keys: record.keys.filter(isUsed), retired: [...record.retired, ...gone] },
+    keys,
+  );
+}
+
+function changed(record: EncryptionRecord, keys: Keys): EncryptionRecord {
+  const cipher = cipherOf(record, keys);
+  const proofOf = (id: string) => Buffer.from(cipher.seal(id, id, proofPlace(record))).toString('base64');
+  return { ...record, revision: newId(), keys: record.keys.map(({ id }) => ({ id, proof: proofOf(id) })) };
+}
+
+function cipherOf({ salt }: EncryptionRecord, keys: Keys): Cipher {
+  return new Cipher(keys.byId, Buffer.from(salt, 'base64'));
+}
+
+/** Without a key nobody can make others accept, or write, plain text. */
+function proofPlace({ newest, isMixed }: EncryptionRecord): string {
+  return `encryption.proof/${JSON.stringify([newest, isMixed])}`;
+}
+
+function isProven(id: string, proof: Uint8Array, cipher: Cipher, place: string): boolean {
+  try {
+    return cipher.open(proof, place).toString() === id;
+  } catch (error) {
+    if (error instanceof Damaged) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,170 @@
+/**
+ * Overviews: live tasks from their index, and ended ones from the index of ends, bucket by bucket. A bucket that is over
+ * does not change any more and is cached: a query for the same buckets, which operators' are because theirs are on a
+ * grid, reads only what is new.
+ */
+
+import type { Owner } from '../../../model/task.ts';
+import type { Durations, EndedCounts, LiveCounts, Overview, OverviewQuery } from '../../../ports/query.ts';
+import type { Clock } from '../../../runtime/clock.ts';
+import { runtime } from '../../../runtime/runtime.ts';
+import { classGrowth, type Range, type Sql, type SurveySql } from './sql.ts';
+import { standingAt } from './status-codes.ts';
+
+/** A commit may be this late, and clocks this different: buckets that ended later are not cached. */
+const settledAfterMs = 60_000;
+/** For how many owners and lengths of buckets, and how many buckets of each. */
+const maxCaches = 8;
+const maxCached = 512;
+/** How many buckets are read at the same time, where the database can. */
+const atOnce = 2;
+/** The last class of durations begins after more than a hundred years. */
+const classes = 600;
+
+/** How many tasks ended in a bucket: for each tool a standing, a class of durations and a count, again and again. */
+type Bucket = ReadonlyMap<string, readonly number[]>;
+
+interface Group {
+  readonly tool: string;
+  readonly standing: number;
+  readonly count: number;
+}
+
+interface Source {
+  all<Row>(sql: Sql): Promise<Row[]>;
+}
+
+/** Returns what answers queries; it keeps the cache. */
+export function overviewsOf(source: Source, sql: SurveySql, clock: Clock) {
+  /** Buckets by the moment at which they begin, for each owner and length; the least recently used first. */
+  const caches = new Map<string, Map<number, Bucket>>();
+
+  async function bucketsOf(
+    { owner, since, until, buckets }: OverviewQuery,
+    now: number,
+  ): Promise<readonly Bucket[]> {
+    const length = (until - since) / buckets;
+    const ranges = Array.from({ length: buckets }, (_, n): Range => {
+      return { from: since + n * length, before: n === buckets - 1 ? until : since + (n + 1) * length };
+    });
+    const cache = cacheOf(owner, length);
+    const found = new Map(cache);
+    const missing = ranges.filter(({ from }) => !found.has(from)).values();
+    const read = async () => {
+      for (const range of missing) {
+        const bucket = await readBucket(range, owner);
+        found.set(range.from, bucket);
+        if (range.before <= now - settledAfterMs) cache.set(range.from, bucket);
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, read));
+    dropFirst(cache, maxCached);
+    return ranges.map(({ from }) => found.get(from)!);
+  }
+
+  async function readBucket(range: Range, owner: Owner | undefined): Promise<Bucket> {
+    const bucket = new Map<string, number[]>();
+    const groups = await source.all<Group & { class: number }>(sql.endedGroups(range, owner));
+    for (const { tool, standing, class: duration, count } of groups) {
+      const counts = bucket.get(tool) ?? [];
+      bucket.set(tool, counts);
+      counts.push(standing, duration, count);
+    }
+    return bucket;
+  }
+
+  function cacheOf(owner: Owner | undefined, length: number): Map<number, Bucket> {
+    const key = JSON.stringify([length, owner ?? null]);
+    const cache = caches.get(key) ?? new Map<number, Bucket>();
+    caches.delete(key);
+    caches.set(key, cache);
+    dropFirst(caches, maxCaches);
+    return cache;
+  }
+
+  return async (query: OverviewQuery): Promise<Overview> => {
+    const { owner } = query;
+    const now = clock.now();
+    const groups = await source.all<Group>(sql.liveGroups(owner));
+    const [ready] = await source.all<{ since: number | null }>(sql.readySince(owner, now));
+    const buckets = await bucketsOf(query, now);
+    const whole = new Tally();
+    const byTool = new Map<string, Tally>();
+    const toolOf = (tool: string) => {
+      const known = byTool.get(tool) ?? new Tally();
+      byTool.set(tool, known);
+      return known;
+    };
+    for (const { tool, standing, count } of groups)
+      for (const tally of [whole, toolOf(tool)]) tally.add(standing, 0, count);
+    const sums = [];
+    for (const bucket of buckets) {
+      const own = new Tally();
+      for (const [tool, counts] of bucket)
+        for (const tally of [whole, own, toolOf(tool)])
+          for (let n = 0; n < counts.length; n += 3) tally.add(counts[n]!, counts[n + 1]!, counts[n + 2]!);
+      sums.push(own.ended);
+      await turn();
+    }
+    const busiestFirst = [...byTool].sort(
+      ([a, one], [b, other]) => other.total - one.total || (a < b ? -1 : 1),
+    );
+    const tools = busiestFirst.map(([tool, tally]) => ({ tool, ...tally.live, ...tally.ended }));
+    return { live: whole.live, readySince: ready!.since, ended: whole.ended, buckets: sums, tools };
+  };
+}
+
+/** How many tasks have which standing, and how long those took that completed or failed. */
+class Tally {
+  readonly #counts = {
+    ...{ queued: 0, running: 0, waiting: 0 },
+    ...{ completed: 0, failed: 0, cancelled: 0, lost: 0 },
+  };
+  readonly #durations = new Float64Array(classes);
+
+  add(code: number, duration: number, count: number): void {
+    const standing = standingAt(code);
+    if (!standing) return;
+    this.#counts[standing] += count;
+    if (standing === 'completed' || standing === 'failed')
+      this.#durations[Math.min(duration, classes - 1)]! += count;
+  }
+
+  get total(): number {
+    return Object.values(this.#counts).reduce((sum, count) => sum + count, 0);
+  }
+
+  get live(): LiveCounts {
+    const { queued, running, waiting } = this.#counts;
+    return { queued, running, waiting };
+  }
+
+  get ended(): EndedCounts & Durations {
+    const { completed, failed, cancelled, lost } = this.#counts;
+    return {
+      ...{ completed, failed, cancelled, lost },
+      ...{ medianMs: this.#quantile(0.5), p95Ms: this.#quantile(0.95) },
+    };
+  }
+
+  /** Null if there is nothing. */
+  #quantile(share: number): number | null {
+    const all = this.#counts.completed + this.#counts.failed;
+    if (all === 0) return null;
+    let left = Math.max(1, Math.ceil(all * share));
+    let at = 0;
+    for (; at < classes - 1 && left > this.#durations[at]!; at++) left -= this.#durations[at]!;
+    return Math.round(Math.expm1(at * classGrowth));
+  }
+}
+
+function dropFirst(map: Map<unknown, unknown>, max: number): void {
+  for (const key of map.keys()) {
+    if (map.size <= max) return;
+    map.delete(key);
+  }
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => runtime.setImmediate(resolve));
+}

@@ -1,0 +1,151 @@
+/**
+ * Tasks and events as the texts in their cells: JSON without what nearly all of them repeat. The body of a task leaves out
+ * defaults; the two most frequent events have no names. Large results have a row of their own, so that polling and listing
+ * stay cheap.
+ */
+import type { TaskEvent } from '../../model/event.ts';
+import type { Json } from '../../model/json.ts';
+import type { Outcome } from '../../model/outcome.ts';
+import type { ActiveTask, DoneTask, Task, TaskId } from '../../model/task.ts';
+import { Damaged, DamagedRecord, readingTask } from './corrupt.ts';
+import type { Cells } from './encryption/cells.ts';
+
+// --- Tasks ------------------------------------------------------------------------------------------------
+
+/** In characters of JSON. */
+const largeResult = 256 * 1024;
+
+/** A result in a row of its own; what is left here is how long it is. */
+type ResultApart = Extract<Outcome, { kind: 'result' }> & { readonly apart: number };
+
+export function hasResultApart(task: Task): task is DoneTask & { readonly outcome: ResultApart } {
+  return task.phase === 'done' && isApart(task.outcome);
+}
+
+export function isEndedRoot(task: Task): task is DoneTask {
+  return task.phase === 'done' && task.parentId === undefined;
+}
+
+/** The row's text, and the result to be kept apart, if it is large and not there already. */
+export function bodyOf(task: Task): { readonly body: string; readonly large?: string } {
+  const outcome = task.phase === 'done' ? task.outcome : task.heldOutcome;
+  if (outcome?.kind !== 'result' || isApart(outcome)) return { body: taskText(task) };
+  const large = JSON.stringify(outcome.value);
+  if (large.length <= largeResult) return { body: taskText(task) };
+  const apart = { ...outcome, value: null, apart: large.length };
+  const slim: Task =
+    task.phase === 'done' ? { ...task, outcome: apart } : ({ ...task, heldOutcome: apart } as ActiveTask);
+  return { body: taskText(slim), large };
+}
+
+function taskText(task: Task): string {
+  return JSON.stringify({
+    ...task,
+    rootId: task.rootId === task.id ? undefined : task.rootId,
+    ordinal: task.ordinal || undefined,
+    depth: task.depth || undefined,
+    childCount: task.childCount || undefined,
+    liveChildCount: task.liveChildCount || undefined,
+    inputs: task.inputs.length > 0 ? task.inputs : undefined,
+  });
+}
+
+export function taskIn(text: string): Task {
+  const stored = JSON.parse(text) as (Partial<Task> & Pick<Task, 'id'>) | null;
+  if (!stored?.id) throw new Damaged('a stored task is not readable');
+  return {
+    rootId: stored.id,
+    ordinal: 0,
+    depth: 0,
+    childCount: 0,
+    liveChildCount: 0,
+    inputs: [],
+    ...stored,
+  } as Task;
+}
+
+export interface TaskRow<Text> {
+  readonly id: TaskId;
+  readonly body: Text;
+  readonly lease_until: number | null;
+}
+
+export function taskOf<Text>({ id, body, lease_until }: TaskRow<Text>, cells: Cells<Text>): Task {
+  const task = readingTask(id, () => taskIn(cells.read(body, 'tasks.body', id)));
+  if (task.id !== id) throw new DamagedRecord(id, 'what stands there is not this task');
+  return withLease(task, lease_until);
+}
+
+/** The task with the result that was kept apart. */
+export function withResult<Text>(
+  task: DoneTask & { readonly outcome: ResultApart },
+  stored: Text,
+  cells: Cells<Text>,
+): Task {
+  const { apart: _, ...outcome } = task.outcome;
+  const value = readingTask(task.id, () => JSON.parse(cells.read(stored, 'results.value', task.id)));
+  return { ...task, outcome: { ...outcome, value } };
+}
+
+/** Leases are renewed in their column alone. */
+export function withLease(task: Task, leaseUntil: number | null): Task {
+  if (leaseUntil === null || task.phase === 'done' || !task.holder || task.holder.leaseUntil === leaseUntil)
+    return task;
+  return { ...task, holder: { ...task.holder, leaseUntil } };
+}
+
+function isApart(outcome: Outcome): outcome is ResultApart {
+  return 'apart' in outcome;
+}
+
+// --- Events -----------------------------------------------------------------------------------------------
+
+/** `recorded` is its number of entries, `claimed` an epoch and a holder. */
+type StoredEvent = number | readonly [number, string] | TaskEvent;
+
+export function eventsText(events: readonly TaskEvent[]): string {
+  return JSON.stringify(
+    events.map((event): StoredEvent => {
+      if (event.type === 'recorded') return event.entries;
+      if (event.type === 'claimed' && event.takenFrom === undefined) return [event.epoch, event.holder];
+      return event;
+    }),
+  );
+}
+
+export function eventsIn(text: string): TaskEvent[] {
+  return (JSON.parse(text) as StoredEvent[]).map((stored): TaskEvent => {
+    if (typeof stored === 'number') return { type: 'recorded', entries: stored };
+    if ('type' in stored) return stored;
+    return { type: 'claimed', epoch: stored[0], holder: stored[1] };
+  });
+}
+
+/** A commit whose events cannot be read is delivered without them: the commits after it must not wait for it. */
+export function eventsOrNone(id: TaskId, read: () => string): readonly TaskEvent[] {
+  try {
+    return readingTask(id, () => eventsIn(read()));
+  } catch (error) {
+    if (error instanceof DamagedRecord) return [];
+    throw error;
+  }
+}
+
+// --- Journals ---------------------------------------------------------------------------------------------
+
+/** The whole journal of a task, out of the commits that hold a part of it, of which there must be `count`. */
+export function journalIn<Text>(
+  id: TaskId,
+  commits: readonly { readonly version: number; readonly journal: Text }[],
+  count: number,
+  cells: Cells<Text>,
+): Json[] {
+  const isInOrder = commits.every(({ version }, n) => version > (commits[n - 1]?.version ?? 0));
+  if (commits.length !== count || !isInOrder || commits[0]?.version !== 1)
+    throw new DamagedRecord(id, 'some of its commits are missing');
+  return readingTask(id, () =>
+    commits.flatMap(
+      ({ version, journal }) => JSON.parse(cells.read(journal, 'commits.journal', id, version)) as Json[],
+    ),
+  );
+}

@@ -1,0 +1,41 @@
+/** Lineages and families out of tasks that were read. */
+
+import type { Task, TaskId } from '../../model/task.ts';
+import type { Family, Lineage } from '../../ports/change.ts';
+import { DamagedRecord } from './corrupt.ts';
+
+/** A task with its ancestors; undefined if it is not among the tasks. */
+export function lineageIn(tasks: { get(id: TaskId): Task | undefined }, id: TaskId): Lineage | undefined {
+  const task = tasks.get(id);
+  if (!task) return undefined;
+  const ancestors: Task[] = [];
+  for (let { parentId } = task; parentId !== undefined; parentId = ancestors.at(-1)!.parentId) {
+    const parent = tasks.get(parentId);
+    if (!parent) throw new DamagedRecord(id, `its parent ${parentId} is missing`);
+    ancestors.push(parent);
+  }
+  return { task, ancestors };
+}
+
+/** The tasks must be in the order in which they were made. */
+export function familyIn(tasks: ReadonlyMap<TaskId, Task>, id: TaskId): Family | undefined {
+  const lineage = lineageIn(tasks, id);
+  if (!lineage) return undefined;
+  const below = [...tasks.values()].filter(({ depth }) => depth > lineage.task.depth);
+  const descendants: Task[] = [];
+  for (let level = [lineage.task]; level.length > 0; ) {
+    const parents = new Map(level.map((parent) => [parent.id, parent.childCount]));
+    level = below.filter(({ parentId }) => parents.has(parentId!));
+    const count = [...parents.values()].reduce((sum, one) => sum + one, 0);
+    if (level.length !== count) throw new SubtasksMissing(id);
+    descendants.push(...level);
+  }
+  return { ...lineage, descendants };
+}
+
+/** They were started after the statement began that read their parent; the next statement sees them. */
+export class SubtasksMissing extends DamagedRecord {
+  constructor(id: TaskId) {
+    super(id, 'subtasks are missing below it');
+  }
+}

@@ -1,0 +1,157 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { testHandles } from '../../testing/stores/test-call-registry.ts';
+import { sqliteHandles } from './call-registry.ts';
+import { connect } from './driver.ts';
+import { openSqlite } from './open.ts';
+
+function folder(): string {
+  return mkdtempSync(join(tmpdir(), 'holdfast-handles-'));
+}
+
+/** Everything after the first page. */
+function scribble(path: string): void {
+  const file = openSync(path, 'r+');
+  writeSync(file, Buffer.alloc(statSync(path).size - 4_096, 'garbage '), 0, undefined, 4_096);
+  closeSync(file);
+}
+
+const damages: readonly [string, (path: string) => void][] = [
+  ['overwritten', scribble],
+  ['cut off', (path) => truncateSync(path, 4_096)],
+  ['something else', (path) => writeFileSync(path, 'This is no database. '.repeat(1_000))],
+];
+
+describe.each(damages)('the registry in a SQLite file (that may be %s)', (_, damage) => {
+  testHandles({
+    test,
+    place: () => {
+      const place = folder();
+      const path = join(place, 'deeper', 'handles.db');
+      return {
+        open: () => sqliteHandles(path),
+        damage: () => damage(path),
+        remove: () => rmSync(place, { recursive: true }),
+      };
+    },
+  });
+});
+
+describe('the registry in a SQLite database in memory', () => {
+  const notKept = 'a database in memory belongs to one connection';
+  testHandles({ test, place: () => ({ open: () => sqliteHandles('memory:'), remove: () => {} }), notKept });
+});
+
+function temporary(): string {
+  const place = folder();
+  onTestFinished(() => rmSync(place, { recursive: true }));
+  return place;
+}
+
+const record = {
+  server: 's',
+  method: 'tools/call',
+  params: {},
+  idempotencyKey: '',
+  createdAt: 0,
+  answers: {},
+  isDelivered: false,
+};
+
+test('two processes that save at the same time lose nothing', async () => {
+  const path = join(temporary(), 'handles.db');
+  const mine = sqliteHandles(path);
+  const program = `
+    import { sqliteHandles } from ${JSON.stringify(new URL('handles.ts', import.meta.url).href)};
+    const handles = sqliteHandles(${JSON.stringify(path)});
+    console.log('ready');
+    for (let n = 0; n < 100; n++) handles.save({ ...${JSON.stringify(record)}, id: 'theirs ' + n });
+    handles.close();`;
+  const other = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await once(other.stdout, 'data');
+  for (let n = 0; n < 100; n++) mine.save({ ...record, id: `mine ${n}` });
+  const [code] = await once(other, 'close');
+  expect(code).toBe(0);
+  const all = mine.list().map(({ id }) => id);
+  expect(all).toHaveLength(200);
+  const ofOne = (whose: string) => all.filter((id) => id.startsWith(whose));
+  for (const whose of ['mine', 'theirs'])
+    expect(ofOne(whose)).toEqual(Array.from({ length: 100 }, (_, n) => `${whose} ${n}`));
+  mine.close();
+});
+
+test('a record that is not readable is named by its file, with the remedy', () => {
+  const path = join(temporary(), 'handles.db');
+  const handles = sqliteHandles(path);
+  handles.save({ ...record, id: 'a' });
+  const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
+  const db = new DatabaseSync(path);
+  db.exec(`update handles set body = '{"half'`);
+  db.close();
+  expect(() => handles.get('a')).toThrow(expect.objectContaining({ code: 'STORE_CORRUPT' }));
+  expect(() => handles.list()).toThrow(
+    `${path}: a handle in it is not readable. Restore it from a copy, or remove it.`,
+  );
+  handles.close();
+});
+
+test('a registry that is closed says so', () => {
+  const handles = sqliteHandles('memory:');
+  handles.close();
+  expect(() => handles.get('a')).toThrow(expect.objectContaining({ code: 'STORE_CLOSED' }));
+});
+
+test('a place where nothing can be opened is named', () => {
+  const place = temporary();
+  mkdirSync(join(place, 'handles.db'));
+  expect(() => sqliteHandles(join(place, 'handles.db'))).toThrow(
+    /handles\.db: the database cannot be opened/,
+  );
+});
+
+test('a database of another program is refused, and left as it was', () => {
+  const place = folder();
+  onTestFinished(() => rmSync(place, { recursive: true }));
+  const file = join(place, 'songs.db');
+  const theirs = connect(file);
+  onTestFinished(() => theirs.close());
+  theirs.exec('create table songs (title text)');
+  expect(() => sqliteHandles(file)).toThrow(/songs\.db: this is a SQLite database of another program/);
+  expect(theirs.prepare('select name from sqlite_schema').all()).toMatchObject([{ name: 'songs' }]);
+});
+
+test('a database from before the first release is refused, and left as it was', () => {
+  const file = join(temporary(), 'tasks.db');
+  const theirs = connect(file);
+  onTestFinished(() => theirs.close());
+  theirs.exec('create table holdfast_schema (version integer primary key)');
+  expect(() => sqliteHandles(file)).toThrow(
+    /tasks\.db: it was created by a Holdfast before its first release/,
+  );
+  expect(theirs.prepare('select name from sqlite_schema').all()).toMatchObject([{ name: 'holdfast_schema' }]);
+});
+
+test('a registry may share the file of a store', async () => {
+  const file = join(temporary(), 'tasks.db');
+  await (await openSqlite(file)).close();
+  const handles = sqliteHandles(file);
+  handles.save({ ...record, id: 'a' });
+  handles.close();
+  await (await openSqlite(file)).close();
+});

@@ -1,0 +1,72 @@
+/**
+ * The record of a file's encryption, one row in `holdfast_encryption` once it was switched on, and the values that are
+ * written as it demands. Every transaction compares the revision of the record first (`refresh`). Transactions of SQLite
+ * that write come one after the other, so that from the commit that introduces a key nobody writes with an older one.
+ */
+import { runtime } from '../../../runtime/runtime.ts';
+import { Cells, lookupSecret } from '../../shared/encryption/cells.ts';
+import { type Keys, keyBytes } from '../../shared/encryption/keys.ts';
+import { type EncryptionRecord, notEncrypted, readRecord } from '../../shared/encryption/record.ts';
+import { secretColumn } from '../../shared/secrets.ts';
+import type { Connection } from '../driver.ts';
+import { blobs, type Stored } from './cells.ts';
+
+export const encryptionTable = `
+  create table if not exists holdfast_encryption (revision text not null, record text not null);
+`;
+
+/** Also of a file that has no tables yet. */
+export function readEncryption(db: Connection): EncryptionRecord {
+  const tables = db.prepare("select count(*) as count from sqlite_schema where name = 'holdfast_encryption'");
+  if ((tables.get() as { count: number }).count === 0) return notEncrypted;
+  const row = db.prepare('select record from holdfast_encryption').get();
+  return readRecord(row ? row.record : null);
+}
+
+export class Vault extends Cells<Stored> {
+  readonly #db: Connection;
+  readonly #revision: ReturnType<Connection['prepare']>;
+
+  /** The file must have its tables. */
+  constructor(db: Connection, keys: Keys | undefined, file: string) {
+    super(keys, file, blobs);
+    this.#db = db;
+    this.#revision = db.prepare('select revision from holdfast_encryption');
+    this.adopt(readEncryption(db));
+  }
+
+  override refresh(): true {
+    const row = this.#revision.get() as { revision: string } | undefined;
+    if ((row?.revision ?? '') !== this.record.revision) this.adopt(readEncryption(this.#db));
+    return true;
+  }
+
+  /** Inside a write transaction. */
+  change(decide: (record: EncryptionRecord) => EncryptionRecord | undefined): void {
+    this.refresh();
+    const record = decide(this.record);
+    if (!record) return;
+    this.#db.exec('delete from holdfast_encryption');
+    const insert = this.#db.prepare('insert into holdfast_encryption (revision, record) values (?, ?)');
+    insert.run(record.revision, JSON.stringify(record));
+    this.adopt(record);
+  }
+
+  /**
+   * The secret for idempotency keys is there while anything is encrypted. Once it was stored as plain text it is not
+   * used again. Inside a write transaction.
+   */
+  keepLookupSecret(): void {
+    if (this.record.keys.length === 0)
+      this.#db.prepare('delete from secrets where name = ?').run(lookupSecret);
+    else
+      this.#db
+        .prepare('insert or ignore into secrets (name, value) values (?, ?)')
+        .run(lookupSecret, this.writeBytes(runtime.randomBytes(keyBytes), secretColumn, lookupSecret));
+  }
+
+  protected readLookup(): Uint8Array | undefined {
+    const row = this.#db.prepare('select value from secrets where name = ?').get(lookupSecret);
+    return row?.value as Uint8Array | undefined;
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * The `Survey` on SQLite. Statements on a file run in a thread. In memory, where there is no second connection, and
+ * where no thread can be started, they run here.
+ */
+
+import type { Survey } from '../../../ports/query.ts';
+import { storeClosed } from '../../../ports/store-errors.ts';
+import type { Clock } from '../../../runtime/clock.ts';
+import { runtime } from '../../../runtime/runtime.ts';
+import { guarded, Surveyor, type SurveySource } from '../../shared/query/query.ts';
+import type { Sql } from '../../shared/query/sql.ts';
+import { type Connection, worded } from '../driver.ts';
+import type { Cells, Stored } from '../encryption/cells.ts';
+import { SqlThread, ThreadNotStarted } from './sql-thread.ts';
+
+/** Longer than the serving connection waits for locks: here nobody is held up. */
+const timeout = 2_000;
+const idleMs = 30_000;
+
+interface Parts {
+  readonly db: Connection;
+  /** None in memory. */
+  readonly file: string | undefined;
+  readonly cells: Cells;
+  readonly clock: Clock;
+  readonly place: string;
+}
+
+export function sqliteSurvey({ db, file, cells, clock, place }: Parts): Survey & { close(): Promise<void> } {
+  let thread = file === undefined ? undefined : new SqlThread(file, { timeout, readOnly: true, idleMs });
+  let isClosed = false;
+  const inThread = async (sql: Sql): Promise<unknown[] | undefined> => {
+    try {
+      return await thread?.all(sql.text, sql.values);
+    } catch (error) {
+      if (isClosed || !(error instanceof ThreadNotStarted)) throw error;
+      if (thread)
+        process.emitWarning(
+          `Operators' queries of ${place} block its other users: no thread can be started for them (${error.message}).`,
+        );
+      thread = undefined;
+      return undefined;
+    }
+  };
+  const all = async <Row>(sql: Sql): Promise<Row[]> => {
+    let rows = await inThread(sql);
+    if (!rows) {
+      await new Promise((resolve) => runtime.setImmediate(resolve));
+      if (!isClosed) rows = db.prepare(sql.text).all(...sql.values);
+    }
+    if (isClosed) throw storeClosed(place);
+    return rows as Row[];
+  };
+  const reading = async <T>(read: () => Promise<T>): Promise<T> => {
+    try {
+      if (isClosed) throw storeClosed(place);
+      return await read();
+    } catch (error) {
+      throw worded(isClosed ? storeClosed(place) : error, place);
+    }
+  };
+  return {
+    ...guarded(new Surveyor(sqliteSource(cells, all), { clock }), reading),
+    async close() {
+      isClosed = true;
+      await thread?.end();
+    },
+  };
+}
+
+export function sqliteSource(cells: Cells, all: SurveySource<Stored>['all']): SurveySource<Stored> {
+  return {
+    tasks: 'tasks',
+    commits: 'commits',
+    by: (index) => `indexed by ${index}`,
+    isAsleep: 'ready is null',
+    read: (stored, column, id, version) => cells.read(stored, column, id, version),
+    all,
+  };
+}

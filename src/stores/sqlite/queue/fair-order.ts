@@ -1,0 +1,124 @@
+/**
+ * Ready tasks in the order in which workers get them: owners take turns, and each gives its longest ready first. The
+ * index of ready tasks is walked owner by owner, one look-up each, starting after the owner that was served last.
+ */
+
+import type { Owner, TaskId } from '../../../model/task.ts';
+import type { ToolVersion } from '../../../ports/queue.ts';
+import type { Connection } from '../driver.ts';
+
+export interface ReadyRow {
+  readonly id: TaskId;
+  readonly owner: Owner;
+  readonly wake_at: number;
+}
+
+/** Timers that have come due are put in line in one go up to this number. */
+const mostTimers = 500;
+
+export class Turns {
+  readonly #sql: ReturnType<typeof prepare>;
+  /** The owner that was served last. */
+  #served: Owner | undefined;
+
+  constructor(db: Connection) {
+    this.#sql = prepare(db);
+  }
+
+  /** Tasks whose timer has come due, the earliest first. */
+  due(tools: readonly ToolVersion[], now: number, limit: number): ReadyRow[] {
+    const rows = tools.flatMap(
+      ({ tool, version }) => this.#sql.due.all(tool, version, now, limit) as unknown as ReadyRow[],
+    );
+    return rows.sort(byReadiness).slice(0, limit);
+  }
+
+  /** Makes tasks whose timer has come due wait in line with those that are ready. Inside a transaction. */
+  enqueueDue(tools: readonly ToolVersion[], now: number): void {
+    for (const { tool, version } of tools) this.#sql.enqueueDue.run(tool, version, now, mostTimers);
+  }
+
+  /** As many as there are, up to `limit`: one of each owner, then a second one of each … */
+  next(tools: readonly ToolVersion[], limit: number): ReadyRow[] {
+    const busy = tools.filter(({ tool, version }) => this.#sql.any.get(tool, version) !== undefined);
+    if (busy.length === 0) return [];
+    const owners = this.#owners(busy, limit);
+    const share = Math.ceil(limit / owners.length);
+    let lines = owners.map((owner) => this.#line(busy, owner, share));
+    // Where some have less than their share, the others give more.
+    if (lines.reduce((sum, line) => sum + line.length, 0) < limit)
+      lines = lines.map((line, n) => (line.length < share ? line : this.#line(busy, owners[n]!, limit)));
+    const rows: ReadyRow[] = [];
+    for (let round = 0; rows.length < limit && lines.some((line) => line.length > round); round++)
+      for (const line of lines) if (line.length > round && rows.length < limit) rows.push(line[round]!);
+    this.#served = rows.at(-1)?.owner;
+    return rows;
+  }
+
+  #owners(busy: readonly ToolVersion[], limit: number): Owner[] {
+    const owners: Owner[] = [];
+    const start = this.#served;
+    let last = start;
+    for (let hasWrapped = start === undefined; owners.length < limit; ) {
+      const next = this.#ownerAfter(busy, last);
+      if (next === undefined) {
+        if (hasWrapped) break;
+        hasWrapped = true;
+        last = undefined;
+        continue;
+      }
+      if (hasWrapped && start !== undefined && isAfter(next, start)) break;
+      owners.push(next);
+      last = next;
+    }
+    return owners;
+  }
+
+  #ownerAfter(busy: readonly ToolVersion[], owner: Owner | undefined): Owner | undefined {
+    const { first, after } = this.#sql;
+    return busy
+      .flatMap(({ tool, version }) => {
+        const row = owner === undefined ? first.get(tool, version) : after.get(tool, version, owner);
+        return (row as { owner: Owner } | undefined)?.owner ?? [];
+      })
+      .reduce<Owner | undefined>(
+        (earliest, one) => (earliest === undefined || isAfter(earliest, one) ? one : earliest),
+        undefined,
+      );
+  }
+
+  #line(busy: readonly ToolVersion[], owner: Owner, limit: number): ReadyRow[] {
+    const rows = busy.flatMap(
+      ({ tool, version }) => this.#sql.line.all(tool, version, owner, limit) as unknown as ReadyRow[],
+    );
+    return busy.length === 1 ? rows : rows.sort(byReadiness).slice(0, limit);
+  }
+}
+
+function byReadiness(a: ReadyRow, b: ReadyRow): number {
+  return a.wake_at - b.wake_at;
+}
+
+/** As SQLite orders texts: by their bytes. */
+function isAfter(one: Owner, other: Owner): boolean {
+  return Buffer.compare(Buffer.from(one), Buffer.from(other)) > 0;
+}
+
+function prepare(db: Connection) {
+  const ready = 'tool = ? and tool_version = ? and ready is not null and holder is null';
+  const due = `
+    from tasks indexed by tasks_sleeping
+    where tool = ? and tool_version = ? and ready is null and holder is null and wake_at is not null
+      and wake_at <= ? order by wake_at limit +?`;
+  const from = 'from tasks indexed by tasks_in_turn where';
+  return {
+    any: db.prepare(`select 1 ${from} ${ready} limit 1`),
+    first: db.prepare(`select owner ${from} ${ready} order by owner limit 1`),
+    after: db.prepare(`select owner ${from} ${ready} and owner > ? order by owner limit 1`),
+    line: db.prepare(
+      `select id, owner, wake_at ${from} ${ready} and owner = ? order by wake_at, seq limit +?`,
+    ),
+    due: db.prepare(`select id, owner, wake_at ${due}`),
+    enqueueDue: db.prepare(`update tasks set ready = 1 where seq in (select seq ${due})`),
+  };
+}

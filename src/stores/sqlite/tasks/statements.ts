@@ -1,0 +1,94 @@
+/**
+ * Every statement that `rows.ts` needs, prepared once. They use `limit +?`: SQLite recompiles a statement with a bare
+ * `limit ?` each time the limit is bound, which takes ten times as long as running it.
+ */
+
+import type { Connection } from '../driver.ts';
+import type { Cells } from '../encryption/cells.ts';
+
+export function prepare(db: Connection, { keys }: Cells) {
+  const columns = keys ? 'seq, body, lease_until, id' : 'seq, body, lease_until';
+  return {
+    get: asArrays(db.prepare(`select ${columns} from tasks where id = ?`)),
+    // A task of another and one that is not there cost the same, to a fraction of a microsecond: both are looked for in
+    // the index, and then one row is looked at, if need be the first. The owner stands in front of the body, so that of
+    // a large row no more than its first page is read. A row with another id was found by a damaged index.
+    getOf: asArrays(
+      db.prepare(`
+        select ${columns} from (select (select seq from tasks where id = ?) as found) cross join tasks
+        where seq = coalesce(found, 1) and iif(+id = ?, +owner = ?, found is not null)`),
+    ),
+    // Not `union all`, which would go in circles for ever if a damaged index said that a task is below itself.
+    descendants: db.prepare(`
+      with recursive below (seq, id) as (
+        select seq, id from tasks where parent_id = ?
+        union
+        select tasks.seq, tasks.id from below join tasks on tasks.parent_id = below.id
+      )
+      select tasks.seq, body, lease_until, tasks.id from below join tasks on tasks.seq = below.seq order by below.seq`),
+    // Those that ask, and whatever is above them below the root.
+    asking: db.prepare(`
+      with recursive way (seq, parent_id) as (
+        select seq, parent_id from tasks where root_id = ? and waiting is not null
+        union
+        select tasks.seq, tasks.parent_id from way join tasks on tasks.id = way.parent_id
+        where tasks.parent_id is not null
+      )
+      select tasks.seq, body, lease_until, tasks.id from way join tasks on tasks.seq = way.seq order by way.seq`),
+    idAt: db.prepare('select id from tasks where seq = ?'),
+    withKey: db.prepare(`select ${columns} from tasks where owner = ? and tool = ? and idempotency_key = ?`),
+    // By way of the rows themselves, because what the index says of them may be wrong.
+    journal: db.prepare(`
+      select own.task, own.version, own.journal
+      from commits indexed by commits_with_journal join commits as own on own.seq = commits.seq
+      where commits.task = ? and commits.journal is not null order by commits.version`),
+    journals: db.prepare('select journals from tasks where seq = ?'),
+    size: db.prepare(`
+      select (page_count - freelist_count) * page_size as bytes
+      from pragma_page_count, pragma_freelist_count, pragma_page_size`),
+    newestCommit: db.prepare('select max(seq) as seq from commits'),
+    commitsAfter: db.prepare(`
+      select commits.seq, coalesce(tasks.id, removed_id) as id,
+        coalesce(tasks.root_id, tasks.id, removed_id) as root_id, version, at, events
+      from commits left join tasks on tasks.seq = commits.task where commits.seq > ? order by commits.seq limit +?`),
+    insert: db.prepare(`
+      insert into tasks (epoch, holder, lease_until, lease_ms, ready, wake_at, deadline_at, purge_at, ended_at, unpublished,
+        waiting, standing, join_key, body, journals, answering, id, owner, tool, tool_version, parent_id, root_id, ordinal, created_at, idempotency_key)
+      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+    update: db.prepare(`
+      update tasks set alone = iif(epoch = ? and ? is not null, alone, null),
+        epoch = ?, holder = ?, lease_until = ?, lease_ms = ?, ready = ?, wake_at = ?, deadline_at = ?, purge_at = ?,
+        ended_at = ?, unpublished = ?, waiting = ?, standing = ?, join_key = ?, body = ?, journals = journals + ?
+      where seq = ?`),
+    remove: db.prepare('delete from tasks where seq = ?'),
+    commit: db.prepare(
+      'insert into commits (task, removed_id, version, at, events, journal, idle) values (?, ?, ?, ?, ?, ?, ?)',
+    ),
+    audit: db.prepare('insert into audit (at, action, owner, task, said) values (?, ?, ?, ?, ?)'),
+    idlePasses: db.prepare(
+      'select task, version from commits where idle is not null and at < ? order by at limit +?',
+    ),
+    // The commit after a pass says how many versions are missing before it, once that pass is forgotten.
+    leaveOutBefore: db.prepare(`
+      update commits set left_out = left_out + (
+        select sum(1 + left_out) from commits as pass where task = :task and version between :version - 1 and :version)
+      where seq = (select seq from commits where task = :task and version > :version order by version limit 1)`),
+    forgetPass: db.prepare(
+      'delete from commits where task = :task and version between :version - 1 and :version',
+    ),
+    keepPass: db.prepare('update commits set idle = null where task = :task and version = :version'),
+    forgetCommits: db.prepare('delete from commits where task = ?'),
+    // A few more than were added: after a quiet hour there may be hundreds of thousands.
+    forgetRemovals: db.prepare(`
+      delete from commits where seq < (select max(seq) from commits)
+        and seq in (select seq from commits where task is null and at < ? order by at limit +?)`),
+    resultApart: db.prepare('select value from results where task = ?'),
+    keepApart: db.prepare('insert or replace into results (task, value) values (?, ?)'),
+    forgetResult: db.prepare('delete from results where task = ?'),
+  };
+}
+
+function asArrays<S extends { setReturnArrays(enabled: boolean): void }>(statement: S): S {
+  statement.setReturnArrays(true);
+  return statement;
+}

@@ -1,0 +1,90 @@
+import { Refusal, refusal } from '../../../model/errors.ts';
+import type { TaskId } from '../../../model/task.ts';
+import type { Change, Verdict } from '../../../ports/change.ts';
+import { crashPoint } from '../../../ports/crash-point.ts';
+import type { ClaimedChange, ClaimRule, Claims, Reach, Store } from '../../../ports/store.ts';
+import { storeClosed } from '../../../ports/store-errors.ts';
+import type { Clock } from '../../../runtime/clock.ts';
+import { lookUps } from '../../shared/look-ups.ts';
+import type { Tables } from '../../shared/tables.ts';
+import { worded } from '../driver.ts';
+import type { Stored } from '../encryption/cells.ts';
+import type { ReadyTask, SqliteQueue } from '../queue/queue.ts';
+import type { Feed } from './feed.ts';
+import type { GroupCommit } from './group-commit.ts';
+import type { Rows } from './rows.ts';
+
+/** The `Store` on SQLite: look-ups read at once, commands wait for their place in a group commit. */
+export function sqliteStore(parts: {
+  readonly rows: Rows;
+  readonly tables: Tables<Stored>;
+  readonly commands: GroupCommit;
+  readonly feed: Feed;
+  readonly queue: SqliteQueue;
+  readonly clock: Clock;
+  readonly file: string;
+  readonly close: () => Promise<void>;
+}): Store {
+  const { rows, tables, commands, feed, queue, clock, file, close } = parts;
+  let closed: Promise<void> | undefined;
+  const look = <T>(read: () => T): T => {
+    if (closed) throw storeClosed(file);
+    try {
+      return read();
+    } catch (error) {
+      throw worded(error, file);
+    }
+  };
+  const command = (decide: () => Verdict): Promise<Change> =>
+    commands.submit(() => {
+      rows.begin();
+      const verdict = decide();
+      if (verdict instanceof Refusal) throw verdict;
+      // Last: once it has gone through, whoever follows the commits will hear of them.
+      rows.apply(verdict, clock.now());
+      return verdict;
+    });
+  /** Inside a transaction. A task that cannot be read affects no other. */
+  const claimAll = (ready: readonly ReadyTask[], decide: ClaimRule): Claims => {
+    const claimed: ClaimedChange[] = [];
+    const failed: { taskId: TaskId; error: unknown }[] = [];
+    rows.begin();
+    for (const { taskId, freed } of ready) {
+      try {
+        const task = rows.task(taskId);
+        const verdict = task && decide(task, freed);
+        if (verdict && !(verdict instanceof Refusal)) claimed.push({ change: verdict });
+      } catch (error) {
+        if (!rows.isInTransaction) throw error;
+        failed.push({ taskId, error: worded(error, file) });
+      }
+    }
+    const changes = claimed.map(({ change }) => change);
+    const writes = changes.flatMap((change) => change.writes);
+    rows.apply({ writes, removed: [], audit: changes.flatMap(({ audit = [] }) => audit) }, clock.now());
+    return { claimed, failed };
+  };
+  return {
+    ...lookUps(rows, tables, look),
+    create: (bearing, decide) =>
+      command(() => decide(bearing && ('id' in bearing ? rows.get(bearing.id) : rows.withKey(bearing)))),
+    update: <R extends keyof Reach>(reach: R, id: TaskId, decide: (subject: Reach[R]) => Verdict) =>
+      command(() => {
+        const subject = rows[reach](id);
+        return subject ? decide(subject as Reach[R]) : refusal('TASK_NOT_FOUND', id);
+      }),
+    async claim(query, decide) {
+      const ready = await look(() => queue.select(query));
+      crashPoint('claim: chosen');
+      if (ready.length === 0) return { claimed: [], failed: [] };
+      return commands.submit(() => claimAll(ready, decide));
+    },
+    leaveOut: (before, limit) => commands.submit(() => rows.leaveOut(before, limit)),
+    size: async () => look(() => rows.size()),
+    subscribe: (listener) => look(() => feed.subscribe(listener)),
+    close() {
+      closed ??= close();
+      return closed;
+    },
+  };
+}

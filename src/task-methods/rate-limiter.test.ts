@@ -1,0 +1,144 @@
+import { expect, test } from 'vitest';
+import { OverLimit } from '../dialects/errors.ts';
+import type { Suspicion } from '../ports/observer.ts';
+import { ManualClock } from '../testing/manual-clock.ts';
+import { created } from '../testing/notebook.ts';
+import { anonymous } from './caller.ts';
+import { defaultLimits, type Limits } from './limits.ts';
+import { Limiter } from './rate-limiter.ts';
+
+const hintMs = 1_000;
+const minuteMs = 60_000;
+
+function limited(limits: Partial<Limits>) {
+  const clock = new ManualClock();
+  const reports: Suspicion[] = [];
+  const observer = { refused: () => {}, suspicious: (one: Suspicion) => void reports.push(one) };
+  return { clock, reports, limiter: new Limiter({ ...defaultLimits, ...limits }, { clock, observer }) };
+}
+
+/** What the act is refused with; undefined if it is not. */
+function refusalOf(act: () => void): OverLimit | undefined {
+  try {
+    act();
+    return undefined;
+  } catch (error) {
+    if (error instanceof OverLimit) return error;
+    throw error;
+  }
+}
+
+test('an owner is refused what is more than its share of a minute, and others are not', () => {
+  const { limiter, clock } = limited({ looksPerMinute: 300 });
+  const look = (owner: string) => refusalOf(() => limiter.spend(owner, 'looks'));
+  for (let looks = 0; looks < 300; looks++) expect(look('ada')).toBeUndefined();
+  clock.advance(20_000);
+  expect(look('ada')).toMatchObject({ limit: 'looksPerMinute', retryAfterMs: 40_000 });
+  expect(look('grace')).toBeUndefined();
+  // Calls are another limit.
+  expect(refusalOf(() => limiter.spend('ada', 'calls'))).toBeUndefined();
+  clock.advance(40_000);
+  expect(look('ada')).toBeUndefined();
+});
+
+test('a wall clock that is set back gives nobody a longer minute', () => {
+  const { limiter, clock } = limited({ looksPerMinute: 1 });
+  limiter.spend('ada', 'looks');
+  clock.set(-3_600_000);
+  clock.advance(minuteMs);
+  expect(refusalOf(() => limiter.spend('ada', 'looks'))).toBeUndefined();
+});
+
+/** A task that asks for a look a second, and who looks at it. */
+function watched(pollsPerHint: number, { pollMs = hintMs } = {}) {
+  const { clock, reports, limiter } = limited({ pollsPerHint });
+  const task = { ...created({}, clock.now()), pollMs };
+  /** How many of so many looks are answered, with a pause after each. */
+  const looks = (times: number, pauseMs: number) => {
+    let answered = 0;
+    for (let n = 0; n < times; n++) {
+      const refusal = refusalOf(() => limiter.polled(task));
+      if (refusal) expect(refusal.limit).toBe('pollsPerHint');
+      else answered++;
+      clock.advance(pauseMs);
+    }
+    return answered;
+  };
+  return { clock, reports, limiter, task, looks };
+}
+
+test('S1686-86, S2025-111: a task that is polled far more often than its hint asks is reported, once a minute', () => {
+  const { reports, looks, task } = watched(20);
+  looks(1_200, 10);
+  expect(reports).toEqual([]);
+  looks(4_799, 10);
+  expect(reports).toMatchObject([{ pattern: 'eagerPolls', owner: task.owner, task: task.id, count: 1_201 }]);
+  looks(6_000, 10);
+  expect(reports).toHaveLength(2);
+});
+
+test('then it is answered at the pace of the hint, until the minute is over', () => {
+  const { looks, clock, limiter, task } = watched(20);
+  looks(1_200, 10);
+  // Twelve seconds have passed; in the ten that follow it is answered ten times.
+  expect(looks(1_000, 10)).toBe(10);
+  limiter.polled(task);
+  const refusal = refusalOf(() => limiter.polled(task))!;
+  expect(refusal.message).toContain('once in 1000 ms is enough');
+  expect(refusal.retryAfterMs).toBe(hintMs);
+  clock.advance(hintMs);
+  expect(looks(1, 0)).toBe(1);
+  clock.advance(minuteMs);
+  expect(looks(1_200, 10)).toBe(1_200);
+});
+
+test('ten looks a second are never too many, however seldom the hint asks for them', () => {
+  const { looks, reports } = watched(1, { pollMs: 3_600_000 });
+  expect(looks(6_000, 100)).toBe(6_000);
+  expect(reports).toEqual([]);
+});
+
+test('looks at many tasks are no looks at one', () => {
+  const { limiter, reports, task } = watched(1);
+  for (let n = 0; n < 20_000; n++) limiter.polled({ ...task, id: `task ${n % 2_000}` });
+  expect(reports).toEqual([]);
+});
+
+const from = (owner: string, address?: string) => ({ owner, address: () => address });
+
+test('S1686-86, S2025-111: failed looks are reported when there have been too many, and refused from then on', () => {
+  const { limiter, reports, clock } = limited({ failedLooksPerMinute: 3 });
+  for (let n = 0; n < 2; n++) limiter.missed(from('ada'));
+  expect(reports).toEqual([]);
+  limiter.missed(from('ada'));
+  expect(reports).toEqual([{ pattern: 'failedLooks', owner: 'ada', count: 3, at: clock.now() }]);
+  clock.advance(minuteMs - 1);
+  expect(refusalOf(() => limiter.missed(from('ada')))).toMatchObject({
+    limit: 'failedLooksPerMinute',
+    retryAfterMs: 1,
+  });
+  limiter.missed(from('bob'));
+  expect(reports).toHaveLength(1);
+  // After a minute they are forgotten.
+  clock.advance(1);
+  limiter.missed(from('ada'));
+});
+
+test('callers without a token are told apart by where they come from, others are not', () => {
+  const { limiter, reports } = limited({ failedLooksPerMinute: 1 });
+  limiter.missed(from(anonymous, '192.0.2.1'));
+  limiter.missed(from(anonymous, '192.0.2.2'));
+  expect(refusalOf(() => limiter.missed(from(anonymous, '192.0.2.1')))).toBeDefined();
+  expect(reports.map(({ address }) => address)).toEqual(['192.0.2.1', '192.0.2.2']);
+  limiter.missed(from('ada', '192.0.2.1'));
+  expect(refusalOf(() => limiter.missed(from('ada', '192.0.2.9')))).toBeDefined();
+  expect(reports.at(-1)).not.toHaveProperty('address');
+});
+
+test('of ever more callers the oldest counts are forgotten', () => {
+  const { limiter } = limited({ failedLooksPerMinute: 1 });
+  limiter.missed(from('ada'));
+  expect(refusalOf(() => limiter.missed(from('ada')))).toBeDefined();
+  for (let n = 0; n < 10_000; n++) limiter.missed(from(`owner ${n}`));
+  expect(refusalOf(() => limiter.missed(from('ada')))).toBeUndefined();
+});

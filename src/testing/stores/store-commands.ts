@@ -1,0 +1,145 @@
+/** The commands that the checks of databases are made of, each through the real rules. */
+
+import * as rules from '../../engine/rules/transitions.ts';
+import { type ClaimRequest, claimTasks } from '../../engine/worker/claiming.ts';
+import type { Json } from '../../model/json.ts';
+import type { Failed, Success } from '../../model/outcome.ts';
+import type { Standing } from '../../model/status.ts';
+import type { NewTask, Task, TaskId } from '../../model/task.ts';
+import type { Change, Verdict } from '../../ports/change.ts';
+import type { HistoryPage } from '../../ports/query.ts';
+import type { Claim, Claimed, Database, FreedHolder } from '../../ports/queue.ts';
+import type { Reach, Store } from '../../ports/store.ts';
+import { aTask } from '../fixtures.ts';
+import type { ManualClock } from '../manual-clock.ts';
+
+export const briefly: Partial<NewTask> = { retention: { from: 'finish', ms: 1_000 } };
+export const success = { kind: 'result', isError: false, value: { content: [] } } as const;
+export const leaseMs = 15_000;
+export const tools = [
+  { tool: 'publish_report', version: '1' },
+  { tool: 'summarise', version: '1' },
+];
+
+export function ids(tasks: readonly Pick<Task, 'id'>[]): TaskId[] {
+  return tasks.map(({ id }) => id);
+}
+
+export function versions(page: HistoryPage): number[] {
+  return page.commits.map(({ version }) => version);
+}
+
+export class StoreCommands {
+  readonly #database: Database;
+  readonly #clock: ManualClock;
+
+  constructor(database: Database, clock: ManualClock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  /** Puts a command to a task, at the moment of the clock. */
+  act<R extends keyof Reach>(
+    reach: R,
+    { id }: Pick<Task, 'id'>,
+    rule: (subject: Reach[R], at: number) => Verdict,
+  ): Promise<Change> {
+    return this.#database.store.update(reach, id, (subject) => rule(subject, this.#clock.now()));
+  }
+
+  /** Of a plain request, with every part overridden that is given. */
+  async create(given: Partial<NewTask> = {}, bearing?: Parameters<Store['create']>[0]): Promise<Task> {
+    const request = aTask(given);
+    const { task } = await this.#database.store.create(bearing, (existing) =>
+      rules.create(existing, request, this.#clock.now()),
+    );
+    return task;
+  }
+
+  /** Claims a task for a worker of that name, which need not exist. */
+  async claimOne({ id }: Pick<Task, 'id'>, name = 'worker', freed?: FreedHolder): Promise<Claim> {
+    const { task } = await this.act('task', { id }, (now, at) =>
+      rules.claim(now, { name, leaseMs }, at, freed),
+    );
+    return { taskId: id, epoch: task.epoch };
+  }
+
+  async claimed(given: Partial<NewTask> = {}): Promise<{ task: Task; claim: Claim }> {
+    const { id } = await this.create(given);
+    const claim = await this.claimOne({ id });
+    return { task: (await this.#database.store.get(id))!, claim };
+  }
+
+  /** Claims for this process what the queue has, as a worker does. */
+  claim(request: Partial<ClaimRequest> = {}): Promise<Claimed[]> {
+    const now = () => this.#clock.now();
+    return claimTasks(this.#database, { tools, limit: 10, leaseMs, now, ...request });
+  }
+
+  async startChild(claim: Claim, given: Partial<NewTask> = {}): Promise<Task> {
+    const request = aTask({ tool: 'summarise', ...given });
+    await this.act('task', { id: claim.taskId }, (parent, at) =>
+      rules.startChild(parent, claim, request, at),
+    );
+    return (await this.#database.store.get(request.id))!;
+  }
+
+  record(claim: Claim, journal: readonly Json[]): Promise<Change> {
+    return this.act('task', { id: claim.taskId }, (task, at) => rules.record(task, claim, journal, at));
+  }
+
+  /** Asks for the roots. */
+  ask(claim: Claim): Promise<Change> {
+    const question = { key: 'roots', request: { kind: 'roots' } } as const;
+    return this.act('task', { id: claim.taskId }, (task, at) => rules.ask(task, claim, question, at));
+  }
+
+  park(claim: Claim, until: number | null, claimedVersion?: number): Promise<Change> {
+    return this.act('task', { id: claim.taskId }, (task, at) =>
+      rules.park(task, claim, { seenVersion: task.version, until, claimedVersion }, at),
+    );
+  }
+
+  release(claim: Claim): Promise<Change> {
+    return this.act('task', { id: claim.taskId }, (task, at) => rules.release(task, claim, at));
+  }
+
+  complete(claim: Claim, outcome: Success = success): Promise<Change> {
+    return this.act('lineage', { id: claim.taskId }, (lineage, at) =>
+      rules.complete(lineage, claim, outcome, at),
+    );
+  }
+
+  publish(task: Pick<Task, 'id'>): Promise<Change> {
+    return this.act('task', task, rules.publish);
+  }
+
+  /** Cancels it. */
+  end(task: Pick<Task, 'id'>): Promise<Change> {
+    return this.act('family', task, (family, at) => rules.cancel(family, at));
+  }
+
+  /** Removes it, a second later, if its retention is over by then. */
+  purge(task: Pick<Task, 'id'>): Promise<Change> {
+    this.#clock.advance(1_000);
+    return this.act('family', task, rules.purge);
+  }
+
+  /** A published root that stands like that. */
+  async standing(how: Standing, given: Partial<NewTask> = {}): Promise<TaskId> {
+    const { id } = await this.create(given);
+    if (how === 'queued') return id;
+    const claim = await this.claimOne({ id });
+    if (how === 'waiting') await this.ask(claim);
+    else if (how === 'completed') await this.complete(claim);
+    else if (how !== 'running')
+      await this.act('family', { id }, (family, at) => rules.fail(family, claim, outcomes[how], at));
+    return id;
+  }
+}
+
+const outcomes: Readonly<Record<'failed' | 'cancelled' | 'lost', Failed>> = {
+  failed: { kind: 'failure', message: 'Out of ink.' },
+  cancelled: { kind: 'cancelled' },
+  lost: { kind: 'lost', message: 'Nobody knows.' },
+};

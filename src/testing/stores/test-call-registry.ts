@@ -1,0 +1,189 @@
+/** The examination that every registry of handles takes. */
+import assert from 'node:assert/strict';
+import type { HandleRecord, Handles } from '../../client/call-registry.ts';
+import { HoldfastError } from '../../model/errors.ts';
+import type { TestFunction } from './suite.ts';
+
+/** A fresh, empty place for handles, and how to open it. */
+export interface HandlesPlace {
+  /** Opens the place; a second call opens it again beside the first, as another process would. */
+  open(): Handles;
+  /** Makes what was written unreadable. Where nothing can be, there is no such thing. */
+  damage?(): Promise<void> | void;
+  remove(): Promise<void> | void;
+}
+
+export interface HandlesSuiteOptions {
+  readonly test: TestFunction;
+  /** Makes a place for one test. */
+  readonly place: () => Promise<HandlesPlace> | HandlesPlace;
+  /** Why nothing outlives the registry; tests of what does are then left out. */
+  readonly notKept?: string;
+}
+
+const record: HandleRecord = {
+  id: 'a',
+  server: 'reef',
+  method: 'tools/call',
+  params: { name: 'publish_report', arguments: { topic: 'tides' } },
+  idempotencyKey: 'key',
+  createdAt: 1_000,
+  answers: {},
+  isDelivered: false,
+};
+
+const everything: HandleRecord = {
+  ...record,
+  target: { url: 'https://reef.example/mcp' },
+  dialect: '2026-07-28',
+  taskId: 'task',
+  answers: { 'task name': { action: 'accept', content: { name: 'Kelp – 海藻 🌊', '': null } } },
+  ending: { kind: 'result', result: { content: [{ type: 'text', text: 'done\u0000\u2028"\\' }] } },
+  isDelivered: true,
+};
+
+interface Bench {
+  readonly handles: Handles;
+  /** Opens the same place once more. */
+  open(): Handles;
+  readonly here: HandlesPlace;
+}
+
+export function testHandles({ test, place, notKept }: HandlesSuiteOptions): void {
+  const check = (title: string, run: (bench: Bench) => Promise<void> | void) => {
+    test(title, async () => {
+      const here = await place();
+      const opened: Handles[] = [];
+      const open = () => {
+        const handles = here.open();
+        opened.push(handles);
+        return handles;
+      };
+      try {
+        await run({ handles: open(), open, here });
+      } finally {
+        for (const handles of opened) handles.close();
+        await here.remove();
+      }
+    });
+  };
+  const checkKept = notKept === undefined ? check : () => {};
+
+  check('a handle is read back as it was saved last; before that there is none', ({ handles }) => {
+    assert.equal(handles.get('a'), undefined);
+    assert.deepEqual(handles.list(), []);
+    for (const saved of [everything, record]) {
+      handles.save(saved);
+      assert.deepEqual(handles.get('a'), saved);
+      assert.deepEqual(handles.list(), [saved]);
+    }
+  });
+
+  check('what a host does to a record later changes nothing', ({ handles }) => {
+    const mine = structuredClone(everything) as { answers: Record<string, object>; params: object };
+    handles.save(mine as unknown as HandleRecord);
+    mine.answers.other = {};
+    const read = handles.get('a') as unknown as typeof mine;
+    read.answers.another = {};
+    (handles.list()[0] as unknown as typeof mine).params = {};
+    assert.deepEqual(handles.get('a'), everything);
+  });
+
+  check('the oldest come first, also when they are saved again', ({ handles }) => {
+    for (const id of ['c', 'a', 'd', 'b']) handles.save({ ...record, id });
+    handles.save({ ...record, id: 'c', isDelivered: true });
+    assert.deepEqual(ids(handles.list()), ['c', 'a', 'd', 'b']);
+  });
+
+  check('those of one server are found, and those that are not delivered', ({ handles }) => {
+    handles.save({ ...record, id: '1' });
+    handles.save({ ...record, id: '2', isDelivered: true });
+    handles.save({ ...record, id: '3', server: 'shore' });
+    handles.save({ ...record, id: '4', server: 'shore', isDelivered: true });
+    assert.deepEqual(ids(handles.list({ server: 'reef' })), ['1', '2']);
+    assert.deepEqual(ids(handles.list({ onlyOpen: true })), ['1', '3']);
+    assert.deepEqual(ids(handles.list({ server: 'shore', onlyOpen: true })), ['3']);
+    assert.deepEqual(ids(handles.list({ server: 'nowhere' })), []);
+    assert.deepEqual(ids(handles.list({})), ['1', '2', '3', '4']);
+  });
+
+  check('names of servers are names and nothing else', ({ handles }) => {
+    for (const server of ["'; drop table handles; --", '%', '', '__proto__'])
+      handles.save({ ...record, id: `of ${server}`, server });
+    assert.deepEqual(ids(handles.list({ server: '%' })), ['of %']);
+    assert.deepEqual(ids(handles.list({ server: '' })), ['of ']);
+    assert.equal(handles.list().length, 4);
+  });
+
+  check('a handle that was deleted is gone, and may be saved anew', ({ handles }) => {
+    handles.save(record);
+    handles.delete('a');
+    handles.delete('never was');
+    assert.equal(handles.get('a'), undefined);
+    handles.save(record);
+    assert.deepEqual(handles.list(), [record]);
+  });
+
+  check('a large handle is kept whole', ({ handles }) => {
+    const text = 'x'.repeat(8 * 1024 * 1024);
+    const large: HandleRecord = { ...record, ending: { kind: 'result', result: { content: [{ text }] } } };
+    handles.save(large);
+    handles.save({ ...large, isDelivered: true });
+    assert.deepEqual(handles.get('a'), { ...large, isDelivered: true });
+  });
+
+  check('many handles are kept in order', ({ handles }) => {
+    const many = Array.from({ length: 300 }, (_, n) => `h${n}`);
+    for (const id of many) handles.save({ ...record, id });
+    assert.deepEqual(ids(handles.list({ server: 'reef', onlyOpen: true })), many);
+  });
+
+  checkKept('everything is there when it is opened again', ({ handles, open }) => {
+    handles.save(everything);
+    handles.save({ ...record, id: 'b' });
+    handles.delete('b');
+    handles.close();
+    assert.deepEqual(open().list(), [everything]);
+  });
+
+  checkKept('everything is there for others at once, without being closed', ({ handles: one, open }) => {
+    const other = open();
+    one.save(record);
+    assert.deepEqual(other.get('a'), record);
+    other.save({ ...record, isDelivered: true });
+    assert.deepEqual(one.list({ onlyOpen: true }), []);
+    other.delete('a');
+    assert.equal(one.get('a'), undefined);
+  });
+
+  checkKept('two who save by turns lose nothing, and agree on the order', ({ handles: one, open }) => {
+    const other = open();
+    const all = Array.from({ length: 100 }, (_, n) => `h${n}`);
+    for (const [n, id] of all.entries()) (n % 2 === 0 ? one : other).save({ ...record, id });
+    assert.deepEqual(ids(one.list()), all);
+    assert.deepEqual(ids(other.list()), all);
+  });
+
+  check('closing twice is closing', ({ handles }) => {
+    for (let times = 0; times < 2; times++) handles.close();
+  });
+
+  checkKept(
+    'what is damaged is said to be damaged, and nothing is made up',
+    async ({ handles, open, here }) => {
+      if (!here.damage) return;
+      for (let n = 0; n < 50; n++) handles.save({ ...everything, id: `h${n}` });
+      handles.close();
+      await here.damage();
+      assert.throws(
+        () => open().list(),
+        (error) =>
+          error instanceof HoldfastError && /damaged|not a SQLite database|not readable/.test(error.message),
+      );
+    },
+  );
+}
+
+function ids(records: readonly HandleRecord[]): string[] {
+  return records.map(({ id }) => id);
+}

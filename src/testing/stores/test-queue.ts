@@ -1,0 +1,364 @@
+/** The examination that every `Queue` takes, together with the store that it serves. */
+import assert from 'node:assert/strict';
+import * as rules from '../../engine/rules/transitions.ts';
+import { refusal } from '../../model/errors.ts';
+import type { TaskId } from '../../model/task.ts';
+import type { Claimed, Database, FreedHolder, Queue } from '../../ports/queue.ts';
+import { pause } from '../../runtime/runtime.ts';
+import type { ManualClock } from '../manual-clock.ts';
+import { leaseMs, type StoreCommands, tools } from './store-commands.ts';
+import { checks, type SuiteOptions } from './suite.ts';
+
+const shortLeaseMs = 100;
+const stepMs = 20;
+
+export function testQueue(options: SuiteOptions): void {
+  const { check, checkShared } = checks(options);
+
+  check(
+    'new tasks are claimed in the order in which they came, and run under an epoch',
+    async ({ clock, tasks }) => {
+      const made: TaskId[] = [];
+      for (let n = 0; n < 5; n++) {
+        made.push((await tasks.create()).id);
+        clock.advance(10);
+      }
+      const first = await tasks.claim({ limit: 3 });
+      const rest = await tasks.claim({ limit: 3 });
+      assert.deepEqual(ids([...first, ...rest]), made);
+      assert.deepEqual(await tasks.claim(), []);
+      const [claimed] = first;
+      assert.equal(claimed?.task.phase, 'running');
+      assert.deepEqual(claimed?.claim, { taskId: claimed?.task.id, epoch: 1 });
+    },
+  );
+
+  check(
+    'what a claim changed is returned, whatever the rule made of each task',
+    async ({ store, queue, clock, tasks }) => {
+      const [first, second, third] = [await tasks.create(), await tasks.create(), await tasks.create()];
+      const broken = new TypeError('This rule is broken.');
+      const { claimed, failed } = await store.claim(
+        { tools, limit: 9, running: new Set(), except: new Set() },
+        (task, freed) => {
+          if (task.id === first.id) return refusal('NOT_CLAIMABLE', task.id, 'parked');
+          if (task.id === second.id) throw broken;
+          return rules.claim(task, { name: queue.name, leaseMs }, clock.now(), freed);
+        },
+      );
+      assert.deepEqual(
+        claimed.map(({ change }) => change.task.id),
+        [third.id],
+      );
+      assert.deepEqual(failed, [{ taskId: second.id, error: broken }]);
+      assert.deepEqual(ids(await tasks.claim()), [first.id, second.id]);
+    },
+  );
+
+  check('tools take turns by how long their tasks have waited', async ({ clock, tasks }) => {
+    const made: TaskId[] = [];
+    for (let n = 0; n < 6; n++) {
+      made.push((await tasks.create({ tool: tools[n % 2]!.tool })).id);
+      clock.advance(10);
+    }
+    const claimed = await tasks.claim({ limit: 4 });
+    assert.deepEqual(ids(claimed), made.slice(0, 4));
+  });
+
+  check('a worker is offered what it can run, and told after a while of what it cannot', async (bench) => {
+    const { queue, clock, tasks } = bench;
+    const { id: strange } = await tasks.create({ tool: 'somebody_elses' });
+    await tasks.create({ toolVersion: '2' });
+    const { id: mine } = await tasks.create();
+    clock.advance(1_000);
+    assert.deepEqual(await queue.orphans(tools, clock.now() - 1_001, 9), []);
+    const version2 = { tool: 'publish_report', version: '2' };
+    assert.deepEqual(await queue.orphans([...tools, version2], clock.now() - 1_000, 9), [strange]);
+    const all = [...tools, version2, { tool: 'somebody_elses', version: '1' }];
+    assert.deepEqual(await queue.orphans(all, clock.now(), 9), []);
+    assert.deepEqual(ids(await tasks.claim()), [mine]);
+  });
+
+  check(
+    'a held task is not offered while its lease runs, and is when it has run out',
+    async ({ clock, tasks }) => {
+      const { id } = await tasks.create();
+      await tasks.claim({ leaseMs: shortLeaseMs });
+      assert.deepEqual(await tasks.claim(), []);
+      assert.deepEqual(ids(await claimable(tasks, clock)), [id]);
+    },
+  );
+
+  check(
+    'a renewed lease keeps the task, and a lost claim is reported as lost',
+    async ({ queue, clock, tasks }) => {
+      await tasks.create();
+      const [first] = await tasks.claim({ leaseMs: shortLeaseMs });
+      assert.deepEqual(await queue.renew([first!.claim], leaseMs), []);
+      await expectNoneFor(shortLeaseMs * 3, clock, () => tasks.claim());
+      // Not even if it is renewed twice at once.
+      const lost = { ...first!.claim, epoch: 9 };
+      assert.deepEqual(await queue.renew([first!.claim, lost, first!.claim], shortLeaseMs), [lost]);
+      const [second] = await claimable(tasks, clock);
+      assert.deepEqual(await queue.renew([first!.claim, second!.claim], leaseMs), [first!.claim]);
+    },
+  );
+
+  check('whether a lease has expired is no matter of the wall clock', async ({ clock, tasks }) => {
+    await tasks.create();
+    await tasks.claim();
+    for (const ms of [86_400_000, 3_600_000, -172_800_000]) {
+      clock.set(ms);
+      assert.deepEqual(await tasks.claim(), []);
+    }
+  });
+
+  check('a ready task is offered however far the clock is set back', async ({ clock, tasks }) => {
+    const { id } = await tasks.create();
+    clock.set(-86_400_000);
+    const [first] = await tasks.claim();
+    assert.equal(first?.task.id, id);
+    await tasks.release(first!.claim);
+    clock.set(-86_400_000);
+    assert.deepEqual(ids(await tasks.claim()), [id]);
+  });
+
+  check('what this process is running it claims if it is free, and not from itself', async (bench) => {
+    const { clock, tasks } = bench;
+    const { id } = await tasks.create();
+    const running = { ids: new Set([id]), hasStep: () => false };
+    // Its last run has not quite ended here.
+    assert.deepEqual(ids(await tasks.claim({ running, leaseMs: shortLeaseMs })), [id]);
+    await expectNoneFor(shortLeaseMs * 3, clock, () => tasks.claim({ running }));
+  });
+
+  checkShared('workers that come and go see a lease expire as well', async ({ clock, tasks, again }) => {
+    const other = await again();
+    await tasks.create();
+    await tasks.claim({ leaseMs: shortLeaseMs });
+    for (let found: readonly FreedHolder[] = []; found.length === 0; ) {
+      const stop = other.queue.onWork(() => {});
+      await aMoment(clock);
+      found = await freedHolders(other);
+      stop();
+    }
+  });
+
+  checkShared(
+    'a claim that was renewed after its lease expired is not taken',
+    async ({ queue, clock, tasks, again }) => {
+      const other = await again();
+      const { id } = await tasks.create();
+      const [held] = await tasks.claim({ leaseMs: shortLeaseMs });
+      let freed: FreedHolder | undefined;
+      while (!freed) {
+        await aMoment(clock);
+        [freed] = await freedHolders(other);
+      }
+      assert.deepEqual(await queue.renew([held!.claim], leaseMs), []);
+      await assert.rejects(other.tasks.claimOne({ id }, other.queue.name, freed), { code: 'NOT_CLAIMABLE' });
+      assert.deepEqual(await (await again()).tasks.claim(), []);
+    },
+  );
+
+  checkShared(
+    'a dead process keeps no other task from running alone',
+    async ({ queue, clock, tasks, again }) => {
+      const other = await again();
+      await tasks.create();
+      const [dying] = await other.tasks.claim();
+      assert.equal(await other.queue.isolate(dying!.claim), true);
+      await tasks.create();
+      const [living] = await tasks.claim();
+      assert.equal(await queue.isolate(living!.claim), false);
+      await other.close();
+      while (!(await queue.isolate(living!.claim))) await aMoment(clock);
+    },
+  );
+
+  check('of all tasks one at a time may run alone, for as long as it is held', async ({ queue, tasks }) => {
+    for (let n = 0; n < 2; n++) await tasks.create();
+    const [first, second] = await tasks.claim({ limit: 2 });
+    assert.equal(await queue.isolate(first!.claim), true);
+    assert.equal(await queue.isolate(first!.claim), true, 'a task that has it already keeps it');
+    assert.equal(await queue.isolate(second!.claim), false);
+    assert.equal(await queue.isolate({ ...first!.claim, epoch: 9 }), false);
+    await tasks.release(first!.claim);
+    assert.equal(await queue.isolate(second!.claim), true);
+  });
+
+  check(
+    'a parked task sleeps until its time, and a released one is free at once',
+    async ({ clock, tasks }) => {
+      const { id } = await tasks.create();
+      const [first] = await tasks.claim();
+      await tasks.park(first!.claim, clock.now() + 500);
+      clock.advance(499);
+      assert.deepEqual(await tasks.claim(), []);
+      clock.advance(1);
+      const [second] = await tasks.claim();
+      await tasks.release(second!.claim);
+      assert.deepEqual(ids(await tasks.claim()), [id]);
+    },
+  );
+
+  check('an answer wakes a task that is parked on a question', async ({ clock, tasks }) => {
+    const { id } = await tasks.create();
+    const [first] = await tasks.claim();
+    await tasks.ask(first!.claim);
+    await tasks.park(first!.claim, null);
+    clock.advance(3_600_000);
+    assert.deepEqual(await tasks.claim(), []);
+    await tasks.act('task', { id }, (task, at) => rules.answer(task, { roots: { roots: [] } }, at));
+    assert.deepEqual(ids(await tasks.claim()), [id]);
+  });
+
+  check('a subtask that ends wakes its parent', async ({ tasks }) => {
+    const { id } = await tasks.create();
+    const [parent] = await tasks.claim();
+    const child = await tasks.startChild(parent!.claim);
+    await tasks.park(parent!.claim, null);
+    assert.deepEqual(ids(await tasks.claim()), [child.id]);
+    await tasks.end(child);
+    assert.deepEqual(ids(await tasks.claim()), [id]);
+  });
+
+  check('work is announced when it is created, and when a timer comes due', async (bench) => {
+    const { queue, clock, tasks } = bench;
+    const created = work(queue);
+    await tasks.create();
+    await created;
+    const [claimed] = await tasks.claim();
+    await tasks.park(claimed!.claim, clock.now() + 60);
+    const announced = work(queue);
+    await tasks.claim();
+    clock.advance(60);
+    await announced;
+    assert.deepEqual(ids(await tasks.claim()), [claimed!.task.id]);
+  });
+
+  check(
+    'the backlog counts what could run and what waits for people, up to a limit',
+    async ({ queue, clock, tasks }) => {
+      const backlog = (most: number) => queue.backlog(tools, most);
+      assert.deepEqual(await backlog(10), { ready: 0, readySince: null, waiting: 0 });
+      const since = clock.now();
+      for (let n = 0; n < 4; n++) {
+        await tasks.create({ tool: tools[n % 2]!.tool });
+        clock.advance(10);
+      }
+      await tasks.create({ tool: 'somebody_elses' });
+      assert.deepEqual(await backlog(10), { ready: 4, readySince: since, waiting: 0 });
+      assert.deepEqual(await backlog(3), { ready: 3, readySince: since, waiting: 0 });
+      const [first] = await tasks.claim({ limit: 1 });
+      assert.deepEqual(await backlog(10), { ready: 3, readySince: since + 10, waiting: 0 });
+      await tasks.ask(first!.claim);
+      await tasks.park(first!.claim, null);
+      assert.deepEqual(await backlog(10), { ready: 3, readySince: since + 10, waiting: 1 });
+      await tasks.end(first!.task);
+      assert.deepEqual(await backlog(10), { ready: 3, readySince: since + 10, waiting: 0 });
+    },
+  );
+
+  check(
+    'the backlog finds the longest ready, however many are counted before it',
+    async ({ queue, clock, tasks }) => {
+      const since = clock.now();
+      await tasks.create({ owner: 'zoe' });
+      clock.advance(10);
+      for (let n = 0; n < 3; n++) await tasks.create();
+      const backlog = await queue.backlog(tools, 2);
+      assert.deepEqual(backlog, { ready: 2, readySince: since, waiting: 0 });
+    },
+  );
+
+  check('a done task is never offered again', async ({ clock, tasks }) => {
+    const { id } = await tasks.create();
+    await tasks.claim();
+    await tasks.end({ id });
+    clock.advance(leaseMs * 2);
+    assert.deepEqual(await tasks.claim(), []);
+  });
+
+  checkShared('two workers never hold the same task', async ({ tasks, again }) => {
+    const other = await again();
+    for (let n = 0; n < 40; n++) await tasks.create();
+    const [mine, theirs] = await Promise.all([tasks.claim({ limit: 30 }), other.tasks.claim({ limit: 30 })]);
+    const all = [...ids(mine), ...ids(theirs)];
+    assert.equal(new Set(all).size, all.length);
+    const rest = await other.tasks.claim({ limit: 40 });
+    assert.equal(new Set([...all, ...ids(rest)]).size, 40);
+  });
+
+  checkShared('work that one process creates is announced to another', async ({ tasks, again }) => {
+    const other = await again();
+    const announced = work(other.queue);
+    const { id } = await tasks.create();
+    await announced;
+    assert.deepEqual(ids(await other.tasks.claim()), [id]);
+  });
+
+  checkShared(
+    'what a process that is gone had claimed is free for the others at once',
+    async ({ queue, clock, tasks, again }) => {
+      const { id } = await tasks.create();
+      const other = await again();
+      const [held] = await other.tasks.claim();
+      assert.deepEqual(held!.task.id, id);
+      assert.deepEqual(await tasks.claim(), []);
+      // If it had got nowhere it would rest first.
+      await other.tasks.record(held!.claim, ['entry']);
+      await other.close();
+      const announced = work(queue);
+      clock.advance(1_000);
+      await announced;
+      assert.deepEqual(ids(await tasks.claim()), [id]);
+    },
+  );
+}
+
+/** Holders that lost their right, as the rule is told; it refuses, so that nothing is claimed. */
+async function freedHolders({ store }: Database): Promise<FreedHolder[]> {
+  const found: FreedHolder[] = [];
+  await store.claim({ tools, limit: 1, running: new Set(), except: new Set() }, (task, freed) => {
+    if (freed) found.push(freed);
+    return refusal('NOT_CLAIMABLE', task.id, 'parked');
+  });
+  return found;
+}
+
+/** Lets time pass on every clock that a store may go by. */
+async function aMoment(clock: ManualClock): Promise<void> {
+  await pause(stepMs);
+  clock.advance(stepMs);
+}
+
+/** Claims again and again, and gets nothing. */
+async function expectNoneFor(ms: number, clock: ManualClock, claim: () => Promise<Claimed[]>): Promise<void> {
+  for (let passed = 0; passed < ms; passed += stepMs) {
+    await aMoment(clock);
+    assert.deepEqual(await claim(), []);
+  }
+}
+
+/** Waits until something can be claimed. */
+async function claimable(tasks: StoreCommands, clock: ManualClock): Promise<Claimed[]> {
+  for (;;) {
+    const some = await tasks.claim();
+    if (some.length > 0) return some;
+    await aMoment(clock);
+  }
+}
+
+function work(queue: Queue): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = queue.onWork(() => {
+      stop();
+      resolve();
+    });
+  });
+}
+
+function ids(claimed: readonly Claimed[]): TaskId[] {
+  return claimed.map(({ task }) => task.id);
+}
