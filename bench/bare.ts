@@ -5,7 +5,7 @@
  */
 import type { SQLInputValue } from 'node:sqlite';
 import type { TaskWrite } from '../src/ports/change.ts';
-import { standingCodeOf } from '../src/stores/shared/query/status-codes.ts';
+import { statusCodeOf } from '../src/stores/shared/query/status-codes.ts';
 import { bodyOf, eventsText } from '../src/stores/shared/task-texts.ts';
 import { type Connection, configure, connect } from '../src/stores/sqlite/driver.ts';
 
@@ -21,14 +21,14 @@ export function bind({ task, at, events, journal }: TaskWrite): Bound {
   return {
     state: [
       task.epoch,
-      live?.holder?.name ?? null,
-      live?.holder?.leaseUntil ?? null,
-      live?.holder?.leaseMs ?? null,
+      live?.worker?.name ?? null,
+      live?.worker?.leaseUntil ?? null,
+      live?.worker?.leaseMs ?? null,
       live?.isReady ? 1 : null,
       live?.wakeAt ?? null,
       live?.deadlineAt ?? null,
       task.phase === 'done' ? task.purgeAt : null,
-      standingCodeOf(task),
+      statusCodeOf(task),
       bodyOf(task).body,
       journal ? 1 : 0,
     ],

@@ -46,7 +46,7 @@ async function compareSteps(folder: string, rounds: number): Promise<Comparison>
       wanted.push(done);
       arrived.resolve();
     });
-  const tool = durableTool('steps', { longestJournal: 1e9 }, async (_, task) => {
+  const tool = durableTool('steps', { maxJournalEntries: 1e9 }, async (_, task) => {
     for (let n = 0; ; n++) {
       await arrived.promise;
       arrived = Promise.withResolvers();

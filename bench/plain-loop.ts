@@ -57,7 +57,7 @@ export async function recordLife(url: string, tool: DurableTool): Promise<Life> 
     const tools = [{ tool: tool.name, version: tool.version }];
     const [taken] = await claimTasks(database, { tools, limit: 1, leaseMs: 15_000, now: () => now });
     const claimed = await moment();
-    const outcome = await tool.outcome(undefined, { input: {}, largest: 1e6 });
+    const outcome = await tool.outcome(undefined, { input: {}, maxSize: 1e6 });
     await database.store.update('lineage', id, (lineage) =>
       complete(lineage, taken!.claim, outcome as never, Date.now()),
     );

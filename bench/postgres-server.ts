@@ -11,9 +11,9 @@ const [url, schema] = process.argv.slice(2);
 // Counted, and never reached.
 const generous = {
   callsPerMinute: 1e9,
-  looksPerMinute: 1e9,
+  readsPerMinute: 1e9,
   liveTasksPerOwner: Number.POSITIVE_INFINITY,
-  keptTasksPerOwner: Number.POSITIVE_INFINITY,
+  storedTasksPerOwner: Number.POSITIVE_INFINITY,
 };
 
 const tasks = createTasks({

@@ -11,11 +11,11 @@ const [file, noWorker] = process.argv.slice(2);
 // Counted, and never reached.
 const generous = {
   callsPerMinute: 1e9,
-  looksPerMinute: 1e9,
+  readsPerMinute: 1e9,
   pollsPerHint: 1e9,
   liveTasksPerOwner: Number.POSITIVE_INFINITY,
-  keptTasksPerOwner: Number.POSITIVE_INFINITY,
-  keptTasks: Number.POSITIVE_INFINITY,
+  storedTasksPerOwner: Number.POSITIVE_INFINITY,
+  storedTasks: Number.POSITIVE_INFINITY,
 };
 
 const tool = durableTool(toolName, { task: 'always' }, async () => 'done');

@@ -15,7 +15,7 @@ const sleeps = durableTool('sleeps', { deadline: 'none' }, async (_, task) => {
 });
 
 const database = await openSqlite(file);
-const tasks = createTasks({ store: database, tools: [asks, sleeps], longestDeadline: 'none' });
+const tasks = createTasks({ store: database, tools: [asks, sleeps], maxDeadline: 'none' });
 
 /** Creates tasks and lets a worker bring them to where they wait. */
 async function park(tool: typeof asks | typeof sleeps): Promise<string[]> {

@@ -5,7 +5,7 @@ import { callKinds } from '../sim/callers.ts';
 import { faultKinds, told } from '../sim/faults.ts';
 import { actKinds } from '../sim/in-process-callers.ts';
 import { plainKinds } from '../sim/plain-callers.ts';
-import { Crew } from '../sim/process-pool.ts';
+import { ProcessPool } from '../sim/process-pool.ts';
 import type { Simulated } from '../sim/worker.ts';
 
 const help = `Simulates servers, callers and faults; the same seed always gives the same run.
@@ -76,7 +76,7 @@ const isOver = () =>
   (minutes !== undefined && (performance.now() - begun) / 60_000 >= minutes) ||
   (given.stop === true && violations > 0);
 
-const crew = new Crew(given.trace ?? false);
+const crew = new ProcessPool(given.trace ?? false);
 await crew.simulate(() => (next < from + most && !isOver() ? next++ : undefined), judge);
 
 const missing =

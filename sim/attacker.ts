@@ -4,7 +4,7 @@
  */
 import type { JsonObject } from '../src/model/json.ts';
 import type { Random } from './random.ts';
-import { type Fleet, tokens } from './servers.ts';
+import { type Servers, tokens } from './servers.ts';
 
 const modern = '2026-07-28';
 const older = '2025-11-25';
@@ -12,13 +12,13 @@ const tries = ['look', 'cancel', 'answer', 'listen', 'list', 'peek'] as const;
 export const strangeKinds: readonly string[] = tries.map((what) => `strange ${what}`);
 
 export class Stranger {
-  readonly #fleet: Fleet;
+  readonly #fleet: Servers;
   readonly #random: Random;
   readonly #count: (what: string) => void;
   readonly #send: typeof fetch;
   #sent = 0;
 
-  constructor(fleet: Fleet, count: (what: string) => void) {
+  constructor(fleet: Servers, count: (what: string) => void) {
     this.#fleet = fleet;
     this.#random = fleet.world.random();
     this.#count = count;

@@ -3,7 +3,7 @@ import { Client } from '@modelcontextprotocol/client';
 import { httpTransport } from '../src/client/transports/http.ts';
 import {
   connectTasks,
-  memoryHandles,
+  memoryCallRegistry,
   TaskCancelled,
   type TaskClient,
   type TaskHandle,
@@ -14,7 +14,7 @@ import { RemoteError } from '../src/remote-tasks/errors.ts';
 import { pause } from '../src/runtime/runtime.ts';
 import { answerTo, expectedOf, type Program, randomProgram } from './programs.ts';
 import type { Random } from './random.ts';
-import { type Fleet, type OwnerName, tokens } from './servers.ts';
+import { type OwnerName, type Servers, tokens } from './servers.ts';
 import type { SimProcess } from './world.ts';
 
 export const speeches = ['2026-07-28', '2025-11-25', 'drafts', 'sep-1686'] as const;
@@ -35,20 +35,20 @@ interface Call {
 }
 
 export class Caller {
-  readonly #fleet: Fleet;
+  readonly #fleet: Servers;
   readonly #owner: OwnerName;
   readonly #speech: Speech;
   readonly #random: Random;
   readonly #name: string;
   /** On its disk, as it were. */
-  readonly #handles = memoryHandles();
+  readonly #handles = memoryCallRegistry();
   readonly #count: (what: string) => void;
   readonly #calls: Call[] = [];
   #process: SimProcess;
   #connected: Promise<TaskClient> | undefined;
   #lives = 1;
 
-  constructor(fleet: Fleet, name: string, owner: OwnerName, speech: Speech, count: (what: string) => void) {
+  constructor(fleet: Servers, name: string, owner: OwnerName, speech: Speech, count: (what: string) => void) {
     this.#fleet = fleet;
     this.#owner = owner;
     this.#speech = speech;
@@ -225,7 +225,7 @@ export class Caller {
     const transport = () =>
       httpTransport(new URL('http://localhost/mcp'), { headers }, undefined, () => fetch);
     this.#connected ??= connectTasks(client, transport, {
-      handles: this.#handles,
+      registry: this.#handles,
       server: 'simulated',
       answer: async (question) => {
         this.#fleet.witness.note(

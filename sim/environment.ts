@@ -1,6 +1,6 @@
 /** What handlers meet outside of their tasks, where the witness can see it: time, events, and things to look at. */
 import type { TaskId } from '../src/model/task.ts';
-import type { Witness } from './oracles.ts';
+import type { Oracles } from './oracles.ts';
 import type { World } from './world.ts';
 
 /** An event that a task waits for, in the program that it plays. */
@@ -12,13 +12,13 @@ export interface AwaitedEvent {
 
 export class Surroundings {
   readonly #world: World;
-  readonly #witness: Witness;
+  readonly #witness: Oracles;
   readonly #events = new Map<string, AwaitedEvent>();
   readonly #looks = new Map<string, number>();
   /** When each sleep began. */
   readonly #sleeps = new Map<string, number>();
 
-  constructor(world: World, witness: Witness) {
+  constructor(world: World, witness: Oracles) {
     this.#world = world;
     this.#witness = witness;
   }

@@ -1,7 +1,7 @@
 /** What goes wrong, and when: a plan that follows from the seed, and that can be carried out in part. */
 
 import type { Random } from './random.ts';
-import type { Fleet } from './servers.ts';
+import type { Servers } from './servers.ts';
 
 const minute = 60_000;
 
@@ -66,7 +66,7 @@ export function told({ kind, at, ms, server }: Fault): string {
   return `${at} ms: ${kind}, server ${server}, ${ms} ms`;
 }
 
-export function inject(fault: Fault, fleet: Fleet): void {
+export function inject(fault: Fault, fleet: Servers): void {
   const { kind, ms, server: index, draw } = fault;
   const server = fleet.servers[index]!;
   const { state, process } = server;

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { type DurableTool, durableTool, type TaskContext } from '../src/index.ts';
 import { pause } from '../src/runtime/runtime.ts';
-import type { Witness } from './oracles.ts';
+import type { Oracles } from './oracles.ts';
 import { attempts, type Node, type Program, whatIsThrown } from './programs.ts';
 
 const Input = z.object({
@@ -16,7 +16,7 @@ export const hurryMs = 10_000;
 export const hurry = durableTool(
   'hurry',
   { task: 'always', inputSchema: z.object({}), deadline: hurryMs, retention: '12h' },
-  async (_, task) => void (await task.event('never')),
+  async (_, task) => void (await task.waitForEvent('never')),
 );
 
 export interface Release {
@@ -27,7 +27,7 @@ export interface Release {
 
 /** `die` ends the process that it is called in. */
 export function player(
-  witness: Witness,
+  witness: Oracles,
   { version, isChanged = false }: Release,
   die: () => void,
 ): DurableTool<typeof Input> {
@@ -78,9 +78,9 @@ export function player(
       }
       case 'event':
         witness.surroundings.awaitsEvent(task.id, name, node.name);
-        return task.event(node.name, { schema: z.string() });
+        return task.waitForEvent(node.name, { schema: z.string() });
       case 'until':
-        return task.until(
+        return task.waitForCondition(
           node.name,
           () => witness.surroundings.look(task.id, node.name) >= node.looks && node.name,
           {

@@ -8,7 +8,7 @@ import { openInputs, type Task, type TaskId } from '../src/model/task.ts';
 import { Operator } from '../src/operator/operator.ts';
 import { answerTo, expectedOf, type Program, randomProgram } from './programs.ts';
 import type { Random } from './random.ts';
-import type { Fleet, SimServer } from './servers.ts';
+import type { Servers, SimServer } from './servers.ts';
 
 const owner = 'insider';
 const acts = { create: 40, hurry: 5, 'create again': 10, cancel: 6, retry: 8, purge: 8, look: 4 } as const;
@@ -16,12 +16,12 @@ type Act = keyof typeof acts;
 export const actKinds: readonly string[] = Object.keys(acts);
 
 export class Insiders {
-  readonly #fleet: Fleet;
+  readonly #fleet: Servers;
   readonly #random: Random;
   readonly #count: (what: string) => void;
   readonly #made: { readonly program: Program; id?: TaskId }[] = [];
 
-  constructor(fleet: Fleet, count: (what: string) => void) {
+  constructor(fleet: Servers, count: (what: string) => void) {
     this.#fleet = fleet;
     this.#random = fleet.world.random();
     this.#count = count;
@@ -97,7 +97,7 @@ export class Insiders {
             if ((witness.tasks.get(id)?.owner ?? owner) !== owner)
               witness.complain(`${id}: shown to another owner`);
           const [first] = listed;
-          if (first) await desk.story(first.id);
+          if (first) await desk.details(first.id);
           await desk.overview({ windowMs: 3_600_000 });
         });
     }

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { TaskEvent } from '../src/model/event.ts';
 import type { Task, TaskId } from '../src/model/task.ts';
-import type { CommitNotice } from '../src/ports/store.ts';
+import type { CommittedChange } from '../src/ports/store.ts';
 import { Vault } from '../src/stores/sqlite/encryption/vault.ts';
 import { Rows } from '../src/stores/sqlite/tasks/rows.ts';
 import { brokenInvariants } from '../src/testing/invariants.ts';
@@ -42,7 +42,7 @@ interface Known {
 
 const endsClaim = new Set<TaskEvent['type']>(['parked', 'released', 'rested', 'stuck', 'finished', 'held']);
 
-export class Witness {
+export class Oracles {
   readonly violations: string[] = [];
   readonly trace: string[] = [];
   readonly #world: World;
@@ -113,7 +113,7 @@ export class Witness {
     this.onCommit();
   }
 
-  #see({ taskId, version, at, events }: CommitNotice): void {
+  #see({ taskId, version, at, events }: CommittedChange): void {
     const line = `${this.nameOf(taskId)} v${version} ${JSON.stringify(events)}`.replace(/~\d+/g, '');
     this.#hash.update(`${this.#world.time} ${at} ${taskId} ${line}\n`);
     this.note(line);
@@ -301,7 +301,7 @@ export class Witness {
   // --- Feeds ----------------------------------------------------------------------------------------------
 
   /** A process hears of a commit. */
-  heard(process: SimProcess, { taskId, version, events }: CommitNotice): void {
+  heard(process: SimProcess, { taskId, version, events }: CommittedChange): void {
     const heard = this.#heard.get(process) ?? new Map<TaskId, number>();
     this.#heard.set(process, heard);
     // A removal may be told again when another task has the id.
@@ -317,13 +317,13 @@ export class Witness {
   }
 
   /** What is stored of this task cannot be read for a while. */
-  damaged(id: TaskId, isDamaged: boolean): void {
-    this.note(`${this.nameOf(id)}: its record is ${isDamaged ? 'damaged' : 'restored'}`);
-    if (isDamaged) this.#damaged.add(id);
+  damaged(id: TaskId, isCorrupt: boolean): void {
+    this.note(`${this.nameOf(id)}: its record is ${isCorrupt ? 'damaged' : 'restored'}`);
+    if (isCorrupt) this.#damaged.add(id);
     else this.#damaged.delete(id);
   }
 
-  isDamaged(id: TaskId): boolean {
+  isCorrupt(id: TaskId): boolean {
     return this.#damaged.has(id);
   }
 
@@ -368,7 +368,7 @@ export class Witness {
     let isWaiting = false;
     for (const task of this.tasks.values()) {
       if (task.rootId !== rootId || task.phase === 'done') continue;
-      if (task.holder !== undefined || task.wakeAt !== null) return false;
+      if (task.worker !== undefined || task.wakeAt !== null) return false;
       isWaiting ||= task.phase === 'waiting';
     }
     return isWaiting;
@@ -421,12 +421,12 @@ const claimMs = leaseMs * 3 * 0.97;
 
 function stateOf(task: Task): string {
   const open = task.inputs.filter(({ state }) => state === 'open').map(({ key }) => key);
-  const holder = 'holder' in task ? task.holder?.name : undefined;
+  const holder = 'worker' in task ? task.worker?.name : undefined;
   return [
     task.phase,
     holder && `held by ${holder}`,
     open.length > 0 && `asks ${open}`,
-    task.stuck && `stuck: ${task.stuck.message}`,
+    task.blocked && `stuck: ${task.blocked.message}`,
   ]
     .filter(Boolean)
     .join(', ');

@@ -9,7 +9,7 @@ import { pause } from '../src/runtime/runtime.ts';
 import { answeredBy, callHeader } from './plain-calls.ts';
 import { answerTo, expectedOf, type Program, randomProgram } from './programs.ts';
 import type { Random } from './random.ts';
-import { type Fleet, type OwnerName, tokens } from './servers.ts';
+import { type OwnerName, type Servers, tokens } from './servers.ts';
 import type { SimProcess } from './world.ts';
 
 const manners = { 'plain call': 50, 'plain crash': 25, 'plain cancel': 10, 'plain again': 15 } as const;
@@ -42,7 +42,7 @@ interface Reply {
 class SessionGone extends Error {}
 
 export class PlainCaller {
-  readonly #fleet: Fleet;
+  readonly #fleet: Servers;
   readonly #owner: OwnerName;
   readonly #random: Random;
   readonly #name: string;
@@ -55,7 +55,7 @@ export class PlainCaller {
   #sent = 0;
   #lives = 1;
 
-  constructor(fleet: Fleet, name: string, owner: OwnerName, count: (what: string) => void) {
+  constructor(fleet: Servers, name: string, owner: OwnerName, count: (what: string) => void) {
     this.#fleet = fleet;
     this.#owner = owner;
     this.#random = fleet.world.random();

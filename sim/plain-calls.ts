@@ -1,7 +1,7 @@
 /** Judges what becomes of calls by clients without tasks: which task answers which call. */
 import { joinOf, processAnswering, type Task, type TaskId } from '../src/model/task.ts';
 import type { SimDatabase } from './database.ts';
-import type { Witness } from './oracles.ts';
+import type { Oracles } from './oracles.ts';
 import type { SimServer } from './servers.ts';
 
 /** On a call by a client without tasks: the program that it is to play. */
@@ -16,7 +16,7 @@ interface Row {
 
 export class PlainCalls {
   readonly #database: SimDatabase;
-  readonly #witness: Witness;
+  readonly #witness: Oracles;
   readonly #count: (what: string) => void;
   /** By program. */
   readonly #roots = new Map<string, Set<TaskId>>();
@@ -26,7 +26,7 @@ export class PlainCalls {
   readonly #answered = new Map<TaskId, string | null>();
   readonly #answering;
 
-  constructor(database: SimDatabase, witness: Witness, count: (what: string) => void) {
+  constructor(database: SimDatabase, witness: Oracles, count: (what: string) => void) {
     this.#database = database;
     this.#witness = witness;
     this.#count = count;
@@ -92,7 +92,7 @@ export class PlainCalls {
   }
 
   #isReadable(rootId: TaskId): boolean {
-    return !this.#tree(rootId).some(({ id }) => this.#witness.isDamaged(id));
+    return !this.#tree(rootId).some(({ id }) => this.#witness.isCorrupt(id));
   }
 
   #tree(rootId: TaskId): Task[] {

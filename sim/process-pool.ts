@@ -12,7 +12,7 @@ const seedsPerProcess = 100;
 
 const program = new URL('worker.ts', import.meta.url);
 
-export class Crew {
+export class ProcessPool {
   readonly #isTraced: boolean;
 
   constructor(isTraced: boolean) {

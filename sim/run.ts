@@ -9,11 +9,11 @@ import { escaped } from './globals.ts';
 import { Insiders } from './in-process-callers.ts';
 import { enter } from './install-world.ts';
 import { Network } from './network.ts';
-import { Witness } from './oracles.ts';
+import { Oracles } from './oracles.ts';
 import { PlainCaller } from './plain-callers.ts';
 import { PlainCalls } from './plain-calls.ts';
 import { eventOf } from './programs.ts';
-import { Fleet, type OwnerName } from './servers.ts';
+import { type OwnerName, Servers } from './servers.ts';
 import { World } from './world.ts';
 
 const hour = 3_600_000;
@@ -50,12 +50,12 @@ export async function simulate(
   enter(world);
   useRuntime(world.runtime);
   const database = new SimDatabase();
-  const witness = new Witness(world, database);
+  const witness = new Oracles(world, database);
   const network = new Network(world.random());
   const counts: Record<string, number> = {};
   const count = (what: string) => (counts[what] = (counts[what] ?? 0) + 1);
   const plainCalls = new PlainCalls(database, witness, count);
-  const fleet = new Fleet({ world, database, network, witness, plainCalls });
+  const fleet = new Servers({ world, database, network, witness, plainCalls });
   if (isTraced) network.onRequest = (what) => witness.note(what);
   const plan = world.random();
 
@@ -86,7 +86,7 @@ export async function simulate(
         server?.process.receive(() => {
           count('event');
           const { id, program, event } = awaited;
-          server.tasks?.complete(id, event, eventOf(program, event)).then(
+          server.tasks?.sendEvent(id, event, eventOf(program, event)).then(
             () => witness.surroundings.eventCame(awaited),
             (error) => {
               witness.note(`${program}: event ${event} did not come: ${error}`);

@@ -9,7 +9,7 @@ import { faulty, type StoreState } from './faulty-database.ts';
 import { hurry, player, type Release } from './handler.ts';
 import type { Network } from './network.ts';
 import { type Holdings, holdingsOf, leftOver } from './object-sizes.ts';
-import { leaseMs, type Witness } from './oracles.ts';
+import { leaseMs, type Oracles } from './oracles.ts';
 import type { PlainCalls } from './plain-calls.ts';
 import type { Random } from './random.ts';
 import type { SimProcess, World } from './world.ts';
@@ -47,11 +47,11 @@ export interface SimServer {
   atRest: Holdings | undefined;
 }
 
-export class Fleet {
+export class Servers {
   readonly world: World;
   readonly database: SimDatabase;
   readonly network: Network;
-  readonly witness: Witness;
+  readonly witness: Oracles;
   readonly plainCalls: PlainCalls;
   readonly servers: SimServer[] = [];
   readonly #random: Random;
@@ -63,7 +63,7 @@ export class Fleet {
     world: World;
     database: SimDatabase;
     network: Network;
-    witness: Witness;
+    witness: Oracles;
     plainCalls: PlainCalls;
   }) {
     this.plainCalls = parts.plainCalls;

@@ -4,7 +4,7 @@ import './check-node.ts';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Client, Transport } from '@modelcontextprotocol/client';
-import { type Handles, memoryHandles } from './client/call-registry.ts';
+import { type CallRegistry, memoryCallRegistry } from './client/call-registry.ts';
 import {
   type AnswerQuestion,
   asQuestion,
@@ -18,7 +18,7 @@ import {
   type ConnectTasksOptions as WithHandles,
 } from './client/task-client.ts';
 import { type HttpOptions, httpTransport } from './client/transports/http.ts';
-import { answering, type Engine, Receiver } from './client-hosted-tasks/client-hosted-tasks.ts';
+import { answering, ClientHostedTasks, type Engine } from './client-hosted-tasks/client-hosted-tasks.ts';
 import { drafts as allDrafts, type Draft } from './dialects/drafts/flags.ts';
 import { invalidParams } from './dialects/json-rpc.ts';
 import { ProtocolError } from './engine/replay/recorded-error.ts';
@@ -26,15 +26,15 @@ import { createTasks, type Tasks } from './engine/tasks.ts';
 import type { TasksOptions } from './engine/tasks-options.ts';
 import { digestOf } from './model/id.ts';
 import type { JsonObject } from './model/json.ts';
-import { sqliteHandles } from './stores/sqlite/call-registry.ts';
+import { sqliteCallRegistry } from './stores/sqlite/call-registry.ts';
 import { openSqlite } from './stores/sqlite/open.ts';
 
 export type { TaskHandle } from './client/call-handle.ts';
-export { type HandleRecord, type Handles, memoryHandles } from './client/call-registry.ts';
+export { type CallRecord, type CallRegistry, memoryCallRegistry } from './client/call-registry.ts';
 export type { CallEvent, CallOptions } from './client/options.ts';
 export type { Answer, AnswerQuestion, Question, QuestionKind } from './client/questions/question-callback.ts';
 export type { TaskClient } from './client/task-client.ts';
-export { type HttpOptions, httpTransport, mindfulFetch } from './client/transports/http.ts';
+export { boundedFetch, type HttpOptions, httpTransport } from './client/transports/http.ts';
 export type { FormAnswer, RootsAnswer, UrlAnswer } from './model/input.ts';
 export type {
   SamplingAnswer,
@@ -56,24 +56,24 @@ export {
   TaskOverdue,
   UnknownQuestion,
 } from './remote-tasks/errors.ts';
-export type { Ending } from './remote-tasks/remote-outcome.ts';
+export type { RemoteOutcome } from './remote-tasks/remote-outcome.ts';
 export type { RemoteStatus, RemoteTask } from './remote-tasks/remote-task.ts';
 export type { PaceOptions } from './remote-tasks/retry-loop.ts';
-export type { Pursued, TaskUpdate } from './remote-tasks/task-poller.ts';
+export type { PolledTask, TaskUpdate } from './remote-tasks/task-poller.ts';
 export type { Encryption } from './stores/shared/encryption/keys.ts';
-export { sqliteHandles } from './stores/sqlite/call-registry.ts';
+export { sqliteCallRegistry } from './stores/sqlite/call-registry.ts';
 
-export interface ConnectTasksOptions extends Omit<WithHandles, 'handles' | 'hosts'>, HttpOptions {
+export interface ConnectTasksOptions extends Omit<WithHandles, 'registry' | 'hosts'>, HttpOptions {
   /**
    * Makes tasks of what the server asks, where it wants that (2025-11-25): it gets a handle, and may come back for the
    * answer. Where these tasks are kept: `'memory:'`, `'sqlite:PATH'`, or a store.
    */
-  readonly hosts?: string | TasksOptions['store'];
+  readonly hostedTasks?: string | TasksOptions['store'];
   /**
    * Where handles are kept: a registry, `'memory:'`, or `'sqlite:PATH'`. By default a SQLite file in the user's data
    * folder, so that a host that was killed finds its calls again.
    */
-  readonly handles?: Handles | string;
+  readonly registry?: CallRegistry | string;
 }
 
 function unknownLocation(location: string, what: string): InvalidOptions {
@@ -93,7 +93,11 @@ export async function connectTasks<Tools = unknown>(
   where: string | URL | Transport | (() => Transport | Promise<Transport>),
   options: ConnectTasksOptions = {},
 ): Promise<TaskClient<Tools>> {
-  const { handles = `sqlite:${join(dataFolder(), 'handles.db')}`, hosts, ...others } = options;
+  const {
+    registry: handles = `sqlite:${join(dataFolder(), 'handles.db')}`,
+    hostedTasks: hosts,
+    ...others
+  } = options;
   const rest = { ...others, ...(others.answer && { answer: asDeclared(others.answer, others.answers) }) };
   const isAddress = typeof where === 'string' || where instanceof URL;
   const url = isAddress ? new URL(where) : undefined;
@@ -102,7 +106,7 @@ export async function connectTasks<Tools = unknown>(
   const tasks = new TaskClient<Tools>(client, transport, {
     ...rest,
     ...(host && { hosts: host.meet }),
-    handles: typeof handles === 'string' ? openHandles(handles) : handles,
+    registry: typeof handles === 'string' ? openCallRegistry(handles) : handles,
   });
   await tasks.connect();
   try {
@@ -161,7 +165,7 @@ function hostOf(
 
   return {
     meet(about: Hosted): Hosting {
-      const receiver = new Receiver({
+      const receiver = new ClientHostedTasks({
         methods,
         engine: engine.promise,
         drafts: new Set<Draft>(drafts === 'all' ? allDrafts : drafts),
@@ -196,8 +200,8 @@ function storeAt(location: string): TasksOptions['store'] {
   return () => openSqlite(path);
 }
 
-export function openHandles(location: string): Handles {
-  return location === 'memory:' ? memoryHandles() : sqliteHandles(pathIn(location, 'handles'));
+export function openCallRegistry(location: string): CallRegistry {
+  return location === 'memory:' ? memoryCallRegistry() : sqliteCallRegistry(pathIn(location, 'handles'));
 }
 
 /** The path in `sqlite:PATH`. Stores in memory have `memory:` as theirs. */

@@ -5,7 +5,7 @@ export { createTasks, Tasks } from './server/tasks.ts';
 export type { TasksOptions } from './server/tasks.ts';
 export type { AttachOptions, HandOverOptions } from './server/hand-over/options.ts';
 export type { Limits } from './task-methods/limits.ts';
-export type { Bounds } from './engine/rules/limits.ts';
+export type { TaskLimits } from './engine/rules/limits.ts';
 export type { CreateOptions, WorkOptions } from './engine/tasks-options.ts';
 export type { AuditLog } from './engine/database/audit-log.ts';
 export type { Log, LogEntry } from './engine/log.ts';
@@ -43,7 +43,7 @@ export type {
   AnswerTo,
   EventOptions,
   FormQuestion,
-  Patience,
+  WaitOptions,
   Question,
   RootsQuestion,
   SamplingQuestion,
@@ -93,7 +93,7 @@ export type { Retention } from './model/retention.ts';
 export type {
   ActiveTask,
   DoneTask,
-  Holder,
+  TaskWorker,
   Join,
   NewTask,
   Origin,

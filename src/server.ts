@@ -5,7 +5,7 @@ export { jwtTokens, staticTokens } from './security/tokens.ts';
 export type { JwtTokensOptions, StaticToken } from './security/tokens.ts';
 export type { ServingOptions } from './server/task-server.ts';
 export type { Credentials } from './task-methods/caller.ts';
-export type { GateOptions } from './server/http/admission.ts';
+export type { AdmissionOptions } from './server/http/admission.ts';
 export type { HandlerOptions } from './server/http/handler.ts';
 export type { ProtectedResource } from './server/http/admission.ts';
 export { McpHandler } from './server/http/handler.ts';

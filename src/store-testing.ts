@@ -5,11 +5,11 @@ export { aTask, type CrashPoint, crashPoints, killAt } from './testing/fixtures.
 export { applied, brokenByChange, brokenInvariants, type Tasks } from './testing/invariants.ts';
 export type { Place, SuiteOptions, TestFunction } from './testing/stores/suite.ts';
 export {
-  type HandlesPlace,
-  type HandlesSuiteOptions,
-  testHandles,
+  type CallRegistryPlace,
+  type CallRegistrySuiteOptions,
+  testCallRegistry,
 } from './testing/stores/test-call-registry.ts';
 export { testAudit, testCalls, testSecrets, testSessions } from './testing/stores/test-ports.ts';
-export { testSurvey } from './testing/stores/test-query.ts';
+export { testQueries } from './testing/stores/test-query.ts';
 export { testQueue } from './testing/stores/test-queue.ts';
 export { testStore } from './testing/stores/test-store.ts';

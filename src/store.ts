@@ -6,7 +6,7 @@ export type { Actor, Audit, AuditAction, AuditEntry, AuditPage, AuditQuery } fro
 export type { Calls, OpenCall, UndeliveredCall } from './ports/calls.ts';
 export type { Change, Family, Lineage, Removal, TaskWrite, Verdict } from './ports/change.ts';
 export type {
-  DamagedTask,
+  CorruptTask,
   Durations,
   EndedCounts,
   HistoryCommit,
@@ -14,17 +14,17 @@ export type {
   LiveCounts,
   Overview,
   OverviewQuery,
-  Survey,
-  SurveyCount,
-  SurveyFilter,
-  SurveyPage,
+  QueryPage,
+  TaskCount,
+  TaskFilter,
+  TaskQueries,
 } from './ports/query.ts';
 export type {
   Backlog,
   Claim,
   Claimed,
   Database,
-  FreedHolder,
+  FreedWorker,
   Queue,
   Secrets,
   ToolVersion,
@@ -35,8 +35,8 @@ export type {
   ClaimQuery,
   ClaimRule,
   Claims,
-  CommitNotice,
   CommitOfTask,
+  CommittedChange,
   Due,
   IdempotencyScope,
   ListQuery,
@@ -44,4 +44,4 @@ export type {
   Reach,
   Store,
 } from './ports/store.ts';
-export { StoreError, type StoreTrouble, TaskDamaged } from './ports/store-errors.ts';
+export { StoreError, type StoreTrouble, TaskCorrupt } from './ports/store-errors.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { errorFrom, ProtocolError, recordError, TerminalError } from '../src/engine/replay/recorded-error.ts';
 import { errorCodes, InvalidOptions, InvalidValue, refusal } from '../src/model/errors.ts';
-import { TaskDamaged } from '../src/ports/store-errors.ts';
+import { TaskCorrupt } from '../src/ports/store-errors.ts';
 
 const root = join(import.meta.dirname, '..');
 const codes: string[] = Object.values(errorCodes).flat();
@@ -37,6 +37,6 @@ test.each([
 });
 
 test('an error of another class of Holdfast keeps its name and its code in a journal', () => {
-  const restored = errorFrom(recordError(new TaskDamaged('memory:', 'abc', 'no phase')));
-  expect(restored).toMatchObject({ name: 'TaskDamaged', code: 'TASK_DAMAGED' });
+  const restored = errorFrom(recordError(new TaskCorrupt('memory:', 'abc', 'no phase')));
+  expect(restored).toMatchObject({ name: 'TaskCorrupt', code: 'TASK_CORRUPT' });
 });

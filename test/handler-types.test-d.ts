@@ -117,10 +117,12 @@ test('a subtask takes the input of its tool, and gives its output', async () => 
 });
 
 test('a poll gives what its check finds, without the values that mean not yet', () => {
-  const found = task.until('ready', () => (Math.random() < 0.5 ? undefined : { build: 7 }), { every: '1m' });
+  const found = task.waitForCondition('ready', () => (Math.random() < 0.5 ? undefined : { build: 7 }), {
+    every: '1m',
+  });
   expectTypeOf(found).toEqualTypeOf<Promise<{ build: number }>>();
   // @ts-expect-error how often must be said
-  task.until('ready', () => true, {});
+  task.waitForCondition('ready', () => true, {});
 });
 
 test('a task is created, and a tool is tried, with the input of the tool', () => {
@@ -177,13 +179,13 @@ test('a question has no members that are mistyped', () => {
 });
 
 test('an event has the type of its schema, and is any JSON without one', async () => {
-  expectTypeOf(await task.event('paid')).toEqualTypeOf<Json>();
-  expectTypeOf(await task.event('paid', { timeout: '1d' })).toEqualTypeOf<Json>();
+  expectTypeOf(await task.waitForEvent('paid')).toEqualTypeOf<Json>();
+  expectTypeOf(await task.waitForEvent('paid', { timeout: '1d' })).toEqualTypeOf<Json>();
   const schema = z.object({ amount: z.number(), currency: z.string().default('EUR') });
-  expectTypeOf(await task.event('paid', { schema, timeout: '1d' })).toEqualTypeOf<{
+  expectTypeOf(await task.waitForEvent('paid', { schema, timeout: '1d' })).toEqualTypeOf<{
     amount: number;
     currency: string;
   }>();
   // @ts-expect-error a type alone checks nothing: a webhook may send whatever it likes
-  void task.event<{ amount: number }>('paid');
+  void task.waitForEvent<{ amount: number }>('paid');
 });

@@ -58,10 +58,10 @@ test('the public entries export exactly these names', async () => {
         "connectTasks",
         "dataFolder",
         "httpTransport",
-        "memoryHandles",
-        "mindfulFetch",
-        "openHandles",
-        "sqliteHandles",
+        "memoryCallRegistry",
+        "boundedFetch",
+        "openCallRegistry",
+        "sqliteCallRegistry",
       ],
       "holdfast/postgres": [
         "openPostgres",
@@ -82,7 +82,7 @@ test('the public entries export exactly these names', async () => {
       "holdfast/store": [
         "Refusal",
         "StoreError",
-        "TaskDamaged",
+        "TaskCorrupt",
         "refusal",
       ],
       "holdfast/store/testing": [
@@ -94,12 +94,12 @@ test('the public entries export exactly these names', async () => {
         "killAt",
         "testAudit",
         "testCalls",
-        "testHandles",
+        "testCallRegistry",
         "testQueue",
         "testSecrets",
         "testSessions",
         "testStore",
-        "testSurvey",
+        "testQueries",
       ],
       "holdfast/telemetry": [
         "telemetry",

@@ -5,20 +5,20 @@ import type {
   About,
   ChangeMessage,
   ListOfTasks,
-  OperatorDesk,
+  OperatorApi,
   OverviewReport,
+  TaskDetails,
   TaskPage,
-  TaskStory,
   TaskSummary,
 } from '../../src/operator/api.ts';
 import { NotFound, Offline, Refused, Unauthorized } from './errors.ts';
 
 export { NotFound, Offline, Refused, Unauthorized } from './errors.ts';
 
-type Filter = Parameters<OperatorDesk['count']>[0];
-type Count = Awaited<ReturnType<OperatorDesk['count']>>;
-type Result = Awaited<ReturnType<OperatorDesk['result']>>;
-type Answer = Parameters<OperatorDesk['answer']>[2];
+type Filter = Parameters<OperatorApi['count']>[0];
+type Count = Awaited<ReturnType<OperatorApi['count']>>;
+type Result = Awaited<ReturnType<OperatorApi['result']>>;
+type Answer = Parameters<OperatorApi['answer']>[2];
 
 /** A server that is asked for something says something within this time, or counts as gone. */
 const patienceMs = 30_000;
@@ -33,7 +33,7 @@ export interface ChangesOptions {
   readonly onHeard?: () => void;
 }
 
-export class HttpDesk implements OperatorDesk {
+export class HttpDesk implements OperatorApi {
   readonly #base: string;
   readonly #token: string;
 
@@ -62,8 +62,8 @@ export class HttpDesk implements OperatorDesk {
     return this.#get(`/overview?window=${windowMs}`);
   }
 
-  story(id: string): Promise<TaskStory | undefined> {
-    return orUndefined(this.#get<TaskStory>(taskPath(id)));
+  details(id: string): Promise<TaskDetails | undefined> {
+    return orUndefined(this.#get<TaskDetails>(taskPath(id)));
   }
 
   result(id: string): Promise<Result> {
@@ -152,7 +152,7 @@ function taskPath(id: string): string {
   return `/tasks/${encodeURIComponent(id)}`;
 }
 
-function paramsOf({ standings = [], ...filter }: Filter): URLSearchParams {
+function paramsOf({ statuses: standings = [], ...filter }: Filter): URLSearchParams {
   const params = new URLSearchParams(standings.map((standing) => ['status', standing]));
   for (const name of ['tool', 'owner', 'since', 'until', 'text'] as const)
     if (filter[name] !== undefined) params.set(name, String(filter[name]));

@@ -110,7 +110,7 @@ export function ownerName(owner: string): string {
 
 /** One line about a task beside its tool: what is wrong, what it says, or else its id. */
 export function aboutTask(task: TaskSummary): string {
-  const told = task.stuck ?? task.problem ?? task.statusMessage ?? task.progress?.message;
+  const told = task.blocked ?? task.problem ?? task.statusMessage ?? task.progress?.message;
   if (told) return told;
   return task.childCount > 0 ? plural(task.childCount, 'subtask') : task.id;
 }

@@ -7,7 +7,7 @@
  *     /operator/?task=ID                             one task; &part=… for a part of its page
  */
 import { signal } from '@preact/signals';
-import { type Standing, standings } from '../../src/model/status.ts';
+import { type TaskStatus, taskStatuses } from '../../src/model/status.ts';
 
 export const spans = {
   '15m': { ms: 15 * 60_000, name: '15 minutes', short: '15 min' },
@@ -20,7 +20,7 @@ export type Span = keyof typeof spans;
 
 /** As the address has it: an age stays an age, so that a shared list means the same tomorrow. */
 export interface ListFilter {
-  readonly standings: readonly Standing[];
+  readonly standings: readonly TaskStatus[];
   readonly tool?: string;
   readonly owner?: string;
   readonly age?: Span;
@@ -117,7 +117,7 @@ function filterOf(params: URLSearchParams): ListFilter {
   const named = new Set(params.getAll('status'));
   const age = spanOf(params.get('age'));
   return {
-    standings: standings.filter((standing) => named.has(standing)),
+    standings: taskStatuses.filter((standing) => named.has(standing)),
     ...given('tool', params.get('tool')),
     ...given('owner', params.get('owner')),
     ...(age && { age }),

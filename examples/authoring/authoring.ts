@@ -30,15 +30,15 @@ const order = durableTool(
       retry: { attempts: 5, delay: '2s' },
       timeout: '30s',
     });
-    task.say(`Charged: ${receipt}`);
-    await task.until('settled', () => bank.status(), { every: '1m', timeout: '2d' });
+    task.setStatusMessage(`Charged: ${receipt}`);
+    await task.waitForCondition('settled', () => bank.status(), { every: '1m', timeout: '2d' });
 
     const answer = await task.ask('gift', {
       message: 'Wrap it as a gift?',
       schema: z.object({ wrap: z.boolean() }),
     });
     const wrap = answer.action === 'accept' && answer.content.wrap;
-    const parcel = await task.event('packed', {
+    const parcel = await task.waitForEvent('packed', {
       schema: z.object({ weight: z.number() }),
       timeout: '3d',
     });

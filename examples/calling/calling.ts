@@ -14,7 +14,7 @@ const [url = 'http://127.0.0.1:7420/mcp', tool = 'index_folder', input = '{}'] =
 async function connect(): Promise<TaskClient> {
   const client = new Client({ name: 'host', version: '1.0.0' }, { versionNegotiation: { mode: 'auto' } });
   return connectTasks(client, url, {
-    handles: process.env.HANDLES ?? 'sqlite:handles.db',
+    registry: process.env.HANDLES ?? 'sqlite:handles.db',
     answer: askPerson,
   });
 }

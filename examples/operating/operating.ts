@@ -32,7 +32,7 @@ const greet = durableTool(
 const tasks = createTasks({
   store: sqlite(values.db),
   tools: [greet],
-  largestStore: '2 GB',
+  maxStoreSize: '2 GB',
   telemetry: telemetry(),
   log: ({ level, at, ...entry }: LogEntry) => {
     if (level !== 'debug') console.log(JSON.stringify({ level, time: new Date(at).toISOString(), ...entry }));

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { InputRecord, TaskId, Tasks } from '../../src/index.ts';
 import { hasCode } from '../../src/model/errors.ts';
 import { newId } from '../../src/model/id.ts';
-import type { CommitNotice } from '../../src/store.ts';
+import type { CommittedChange } from '../../src/store.ts';
 import type { Random } from '../../test/kit/random.ts';
 import type { Problem } from './problem.ts';
 
@@ -38,7 +38,7 @@ export class Requestor {
     this.#random = random;
   }
 
-  readonly hear = ({ taskId, events }: CommitNotice): void => {
+  readonly hear = ({ taskId, events }: CommittedChange): void => {
     for (const event of events) if (event.type === 'asked') this.#guard(() => this.#asked(taskId, event.key));
   };
 
@@ -119,7 +119,7 @@ export class Requestor {
     const words = `${name}-${newId().slice(0, 8)}`;
     this.#said.set(`${task} ${name}`, words);
     try {
-      await this.#tasks.complete(task, name, words);
+      await this.#tasks.sendEvent(task, name, words);
     } catch (error) {
       if (!hasCode(error, 'TASK_IS_DONE')) throw error;
     }

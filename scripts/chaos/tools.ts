@@ -90,17 +90,22 @@ export function chaosTools({ folder, run }: { readonly folder: string; readonly 
           await task.sleep(rest);
           await log.step('make-sail');
         })(),
-        (async () => log.step('cleared', { heard: await task.event('cleared', { schema: z.string() }) }))(),
+        (async () =>
+          log.step('cleared', { heard: await task.waitForEvent('cleared', { schema: z.string() }) }))(),
       ]);
 
       const { risesAt } = await log.step('sound', { risesAt: () => Date.now() + rest });
-      await task.until('tide', (context) => log.look('tide', context, Date.now() >= Number(risesAt)), {
-        every: 50,
-      });
+      await task.waitForCondition(
+        'tide',
+        (context) => log.look('tide', context, Date.now() >= Number(risesAt)),
+        {
+          every: 50,
+        },
+      );
       await log.step('cross-the-bar');
 
       const winner = await Promise.race([
-        task.event('signal').then(() => 'signal'),
+        task.waitForEvent('signal').then(() => 'signal'),
         task.sleep(2 * rest).then(() => 'timer'),
       ]);
       await log.step('raced', { winner });

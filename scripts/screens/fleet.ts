@@ -1,5 +1,5 @@
 /** A busy harbour office: two hours of tasks, and the overview that goes with them. The same in every run. */
-import type { Standing } from '../../src/model/status.ts';
+import type { TaskStatus } from '../../src/model/status.ts';
 import type { TaskSummary } from '../../src/operator/api.ts';
 import { present, summary } from '../../test/dashboard/browser/stories.ts';
 import type { World } from './world.ts';
@@ -40,57 +40,57 @@ const problems: Readonly<Record<keyof typeof seconds, string>> = {
 };
 
 /** How the newest stand; the older ones have ended. */
-const newest: readonly (Partial<TaskSummary> & { tool: keyof typeof seconds; standing: Standing })[] = [
-  { tool: 'summarise_pages', standing: 'queued' },
-  { tool: 'transcribe_audio', standing: 'queued' },
+const newest: readonly (Partial<TaskSummary> & { tool: keyof typeof seconds; status: TaskStatus })[] = [
+  { tool: 'summarise_pages', status: 'queued' },
+  { tool: 'transcribe_audio', status: 'queued' },
   {
     tool: 'publish_report',
-    standing: 'running',
+    status: 'running',
     statusMessage: 'Drafting chapter 3 of 4',
     progress: { done: 3, total: 4 },
   },
-  { tool: 'pay_invoice', standing: 'completed' },
+  { tool: 'pay_invoice', status: 'completed' },
   {
     tool: 'print_report',
-    standing: 'waiting',
+    status: 'waiting',
     statusMessage: 'How should “Tides of the North Sea” be printed?',
     openQuestions: 1,
   },
   {
     tool: 'transcribe_audio',
-    standing: 'running',
+    status: 'running',
     statusMessage: 'Minute 41 of 96',
     progress: { done: 41, total: 96 },
   },
-  { tool: 'pay_invoice', standing: 'failed', problem: 'pay: the bank answered 402: the limit is used up' },
-  { tool: 'summarise_pages', standing: 'completed', childCount: 6 },
+  { tool: 'pay_invoice', status: 'failed', problem: 'pay: the bank answered 402: the limit is used up' },
+  { tool: 'summarise_pages', status: 'completed', childCount: 6 },
   {
     tool: 'translate_book',
-    standing: 'running',
+    status: 'running',
     statusMessage: 'Chapter 12',
     progress: { done: 12, total: 31 },
   },
-  { tool: 'print_report', standing: 'cancelled' },
+  { tool: 'print_report', status: 'cancelled' },
   {
     tool: 'publish_report',
-    standing: 'waiting',
+    status: 'waiting',
     statusMessage: 'Publish “Harbours of Jutland”?',
     openQuestions: 1,
   },
   {
     tool: 'nightly_backup',
-    standing: 'running',
-    stuck: 'No worker knows version 4 of nightly_backup.',
+    status: 'running',
+    blocked: 'No worker knows version 4 of nightly_backup.',
   },
-  { tool: 'transcribe_audio', standing: 'lost', problem: 'The upstream does not know the call any more.' },
-  { tool: 'publish_report', standing: 'completed', childCount: 3 },
+  { tool: 'transcribe_audio', status: 'lost', problem: 'The upstream does not know the call any more.' },
+  { tool: 'publish_report', status: 'completed', childCount: 3 },
   {
     tool: 'pay_invoice',
-    standing: 'waiting',
+    status: 'waiting',
     statusMessage: 'The bank wants you to sign in.',
     openQuestions: 1,
   },
-  { tool: 'translate_book', standing: 'failed', problem: 'chapter 7: the dictionary is missing (ENOENT)' },
+  { tool: 'translate_book', status: 'failed', problem: 'chapter 7: the dictionary is missing (ENOENT)' },
 ];
 
 function fleet(): readonly TaskSummary[] {
@@ -100,8 +100,8 @@ function fleet(): readonly TaskSummary[] {
     const said = newest[index];
     const tool = said?.tool ?? tools[Math.floor(next() * tools.length)]!;
     const chance = next();
-    const standing = said?.standing ?? (chance < 0.08 ? 'failed' : chance < 0.12 ? 'cancelled' : 'completed');
-    const isLive = standing === 'queued' || standing === 'running' || standing === 'waiting';
+    const status = said?.status ?? (chance < 0.08 ? 'failed' : chance < 0.12 ? 'cancelled' : 'completed');
+    const isLive = status === 'queued' || status === 'running' || status === 'waiting';
     createdAt -= Math.round((10 + next() * 150) * second);
     const age = present - createdAt;
     const took = Math.min(Math.round(seconds[tool] * (0.5 + next()) * second), Math.round(age * next()));
@@ -110,13 +110,13 @@ function fleet(): readonly TaskSummary[] {
     return summary({
       id,
       tool,
-      standing,
+      status,
       owner: owners[Math.floor(next() * owners.length)]!,
       createdAt,
       updatedAt: isLive ? present - Math.round(next() * 9 * second) : end,
-      passes: standing === 'queued' ? 0 : 1,
+      passes: status === 'queued' ? 0 : 1,
       ...(!isLive && { finishedAt: end }),
-      ...(standing === 'failed' && { problem: problems[tool] }),
+      ...(status === 'failed' && { problem: problems[tool] }),
       ...said,
     });
   });
@@ -153,7 +153,7 @@ function overview(tasks: readonly TaskSummary[]): World['overview'] {
       medianMs: 31_400,
       p95Ms: 262_000,
     };
-    const live = (standing: Standing) => tasks.filter((task) => task.standing === standing).length;
+    const live = (status: TaskStatus) => tasks.filter((task) => task.status === status).length;
     const shares = [0.34, 0.22, 0.17, 0.11, 0.08, 0.05, 0.03];
     const busiest = ['pay_invoice', 'summarise_pages', 'print_report', 'publish_report'] as const;
     const order = [...busiest, ...tools.filter((tool) => !busiest.some((one) => one === tool))];
@@ -166,8 +166,8 @@ function overview(tasks: readonly TaskSummary[]): World['overview'] {
       ended,
       buckets,
       tools: order.map((tool, index) => {
-        const of = (standing: Standing) =>
-          tasks.filter((task) => task.tool === tool && task.standing === standing).length;
+        const of = (status: TaskStatus) =>
+          tasks.filter((task) => task.tool === tool && task.status === status).length;
         return {
           tool,
           queued: of('queued'),
@@ -182,11 +182,11 @@ function overview(tasks: readonly TaskSummary[]): World['overview'] {
         };
       }),
       waiting: tasks
-        .filter(({ standing }) => standing === 'waiting')
+        .filter(({ status }) => status === 'waiting')
         .toSorted(newestFirst)
         .slice(0, 5),
       failing: tasks
-        .filter(({ standing }) => standing === 'failed' || standing === 'lost')
+        .filter(({ status }) => status === 'failed' || status === 'lost')
         .toSorted(newestFirst)
         .slice(0, 5),
     };

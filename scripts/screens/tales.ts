@@ -1,5 +1,5 @@
 /** Stories beside those that the tests of the task's page tell. */
-import type { StoryEvent, TaskStory, TaskSummary } from '../../src/operator/api.ts';
+import type { HistoryEvent, TaskDetails, TaskSummary } from '../../src/operator/api.ts';
 import { pass, present, story, summary } from '../../test/dashboard/browser/stories.ts';
 import { call } from '../../test/kit/stories.ts';
 
@@ -7,7 +7,7 @@ const second = 1_000;
 const minute = 60 * second;
 
 /** A night's backup, well under way: steps one after the other and side by side, one of them on its third try. */
-function running(): TaskStory {
+function running(): TaskDetails {
   const t = present - 4 * minute;
   const at = (s: number) => t + s * second;
   return story(
@@ -16,13 +16,13 @@ function running(): TaskStory {
       tool: 'nightly_backup',
       owner: 'harbour-office',
       createdAt: t,
-      standing: 'running',
+      status: 'running',
       statusMessage: 'Copying volume 3 of 5',
       progress: { done: 2, total: 5, message: 'Copying volume 3 of 5' },
     }),
     {
       arguments: { volumes: ['charts', 'logs', 'mail', 'photos', 'tides'], to: 'vault-2', verify: true },
-      holder: { name: 'harbour-7#4121', leaseUntil: present + 21 * second },
+      worker: { name: 'harbour-7#4121', leaseUntil: present + 21 * second },
       passes: [pass({ from: at(0.1) })],
       calls: [
         call({ name: 'freeze the volumes', from: at(0.2), to: at(9), value: { frozen: 5 } }),
@@ -50,7 +50,7 @@ function running(): TaskStory {
 }
 
 /** One step, tried five times, and then no more. */
-function exhausted(): TaskStory {
+function exhausted(): TaskDetails {
   const t = present - 47 * minute;
   const at = (s: number) => t + s * second;
   const problem = 'charge the card: HTTP 503: the bank is closed for maintenance until 16:00';
@@ -63,7 +63,7 @@ function exhausted(): TaskStory {
       createdAt: t,
       finishedAt: at(83),
       updatedAt: at(83),
-      standing: 'failed',
+      status: 'failed',
       problem,
     }),
     {
@@ -93,7 +93,7 @@ function exhausted(): TaskStory {
 }
 
 /** A task that started others, which stand in every way a task can. */
-function family(): TaskStory {
+function family(): TaskDetails {
   const t = present - 6 * minute;
   const at = (s: number) => t + s * second;
   const child = (number: number, given: Partial<TaskSummary>): TaskSummary =>
@@ -107,17 +107,17 @@ function family(): TaskStory {
       ...given,
     });
   const children = [
-    child(1, { standing: 'completed', finishedAt: at(96) }),
-    child(2, { standing: 'completed', finishedAt: at(148), passes: 2 }),
+    child(1, { status: 'completed', finishedAt: at(96) }),
+    child(2, { status: 'completed', finishedAt: at(148), passes: 2 }),
     child(3, {
-      standing: 'running',
+      status: 'running',
       statusMessage: 'Page 14 of 20',
       progress: { done: 14, total: 20 },
     }),
-    child(4, { standing: 'waiting', statusMessage: 'What does “Priel” mean here?', openQuestions: 1 }),
-    child(5, { standing: 'queued', passes: 0 }),
+    child(4, { status: 'waiting', statusMessage: 'What does “Priel” mean here?', openQuestions: 1 }),
+    child(5, { status: 'queued', passes: 0 }),
     child(6, {
-      standing: 'failed',
+      status: 'failed',
       finishedAt: at(61),
       problem: 'The dictionary has no entry for “Watt”.',
     }),
@@ -128,7 +128,7 @@ function family(): TaskStory {
       tool: 'translate_book',
       owner: 'press@example.com',
       createdAt: t,
-      standing: 'running',
+      status: 'running',
       statusMessage: '2 of 6 chapters',
       progress: { done: 2, total: 6, message: '2 of 6 chapters' },
       childCount: 6,
@@ -152,7 +152,7 @@ function family(): TaskStory {
 }
 
 /** Somebody changed their mind. */
-function cancelled(): TaskStory {
+function cancelled(): TaskDetails {
   const t = present - 31 * minute;
   const at = (s: number) => t + s * second;
   const reason = 'The report is not needed any more.';
@@ -163,7 +163,7 @@ function cancelled(): TaskStory {
       createdAt: t,
       finishedAt: at(204),
       updatedAt: at(204),
-      standing: 'cancelled',
+      status: 'cancelled',
       problem: reason,
     }),
     {
@@ -190,8 +190,8 @@ function cancelled(): TaskStory {
   );
 }
 
-const events = (t: number): readonly StoryEvent[] => {
-  const said: readonly (readonly [ms: number, event: StoryEvent['event']])[] = [
+const events = (t: number): readonly HistoryEvent[] => {
+  const said: readonly (readonly [ms: number, event: HistoryEvent['event']])[] = [
     [0, { type: 'created' }],
     [200, { type: 'claimed', epoch: 1, holder: 'harbour-7#4121' }],
     [8_000, { type: 'recorded', entries: 1 }],
@@ -208,8 +208,8 @@ const events = (t: number): readonly StoryEvent[] => {
 };
 
 /** The story of the crash with all that was noted of it. */
-export function withEvents(of: TaskStory): TaskStory {
+export function withEvents(of: TaskDetails): TaskDetails {
   return { ...of, events: events(of.task.createdAt) };
 }
 
-export const tales: readonly TaskStory[] = [running(), exhausted(), family(), cancelled()];
+export const tales: readonly TaskDetails[] = [running(), exhausted(), family(), cancelled()];

@@ -6,19 +6,19 @@ import type {
   About,
   ChangeMessage,
   ListOfTasks,
-  OperatorDesk,
+  OperatorApi,
   OverviewReport,
+  TaskDetails,
   TaskPage,
-  TaskStory,
   TaskSummary,
 } from '../../src/operator/api.ts';
-import type { SurveyCount, SurveyFilter } from '../../src/ports/query.ts';
+import type { TaskCount, TaskFilter } from '../../src/ports/query.ts';
 
 export interface World {
   readonly now: number;
   /** Rows of the list, the newest first. */
   readonly tasks: readonly TaskSummary[];
-  readonly stories: readonly TaskStory[];
+  readonly stories: readonly TaskDetails[];
   overview(windowMs: number): OverviewReport;
 }
 
@@ -28,7 +28,7 @@ class OnlyPictures extends HoldfastError {
   }
 }
 
-export class PictureDesk implements OperatorDesk {
+export class PictureDesk implements OperatorApi {
   readonly #world: World;
 
   constructor(world: World) {
@@ -49,7 +49,7 @@ export class PictureDesk implements OperatorDesk {
     return { tasks, ...(end < found.length && { nextCursor: String(end) }) };
   }
 
-  async count(filter: SurveyFilter): Promise<SurveyCount> {
+  async count(filter: TaskFilter): Promise<TaskCount> {
     return { count: this.#matching(filter).length, isMore: false };
   }
 
@@ -57,12 +57,12 @@ export class PictureDesk implements OperatorDesk {
     return this.#world.overview(windowMs);
   }
 
-  async story(id: string): Promise<TaskStory | undefined> {
+  async details(id: string): Promise<TaskDetails | undefined> {
     return this.#world.stories.find(({ task }) => task.id === id);
   }
 
   async result(id: string): Promise<Outcome | undefined> {
-    return (await this.story(id))?.outcome;
+    return (await this.details(id))?.outcome;
   }
 
   cancel(): Promise<never> {
@@ -88,13 +88,13 @@ export class PictureDesk implements OperatorDesk {
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
   }
 
-  #matching({ owner, tool, standings, since, until, text }: SurveyFilter): readonly TaskSummary[] {
+  #matching({ owner, tool, statuses: standings, since, until, text }: TaskFilter): readonly TaskSummary[] {
     const wanted = text?.toLowerCase();
     return this.#world.tasks.filter(
       (task) =>
         (owner === undefined || task.owner === owner) &&
         (tool === undefined || task.tool === tool) &&
-        (standings === undefined || standings.includes(task.standing)) &&
+        (standings === undefined || standings.includes(task.status)) &&
         task.createdAt >= (since ?? Number.NEGATIVE_INFINITY) &&
         task.createdAt < (until ?? Number.POSITIVE_INFINITY) &&
         (wanted === undefined ||

@@ -8,14 +8,14 @@
 
 import { payloadOf } from '../dialects/2025-11-25/dialect.ts';
 import { relatedTaskKey, revision } from '../dialects/2025-11-25/names.ts';
-import { dialectOf, type Opening, wishedTask } from '../dialects/detection.ts';
+import { dialectOf, type Opening, requestedTask } from '../dialects/detection.ts';
 import type { TaskMethodName, WireFault } from '../dialects/dialect.ts';
 import type { Drafts } from '../dialects/drafts/flags.ts';
 import { CallFailed } from '../dialects/errors.ts';
-import { createdMessage, nameIn, originalTasks, wishOf } from '../dialects/sep-1686/dialect.ts';
+import { createdMessage, nameIn, originalTasks, requestedTaskOf } from '../dialects/sep-1686/dialect.ts';
 import { type DurableTool, durableTool } from '../engine/handlers/tool.ts';
 import { ProtocolError } from '../engine/replay/recorded-error.ts';
-import type { Requests, TaskTree } from '../engine/task-service.ts';
+import type { TaskService, TaskTree } from '../engine/task-service.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import type { CreateOptions } from '../engine/tasks-options.ts';
 import { toMs } from '../model/duration.ts';
@@ -50,7 +50,7 @@ export interface Engine {
   readonly handlers: ReadonlyMap<string, DurableTool>;
 }
 
-export interface ReceiverParts {
+export interface ClientHostedTasksParts {
   /** What tasks are made of. */
   readonly methods: readonly string[];
   /** There once the server is known. */
@@ -80,8 +80,8 @@ class RequestCancelled extends HoldfastError {
 
 type Settled = { readonly result: JsonObject } | { readonly error: WireFault };
 
-export class Receiver {
-  readonly #parts: ReceiverParts;
+export class ClientHostedTasks {
+  readonly #parts: ClientHostedTasksParts;
   /** Tasks of which the server is told, until they are over. */
   readonly #followed = new Map<TaskId, () => void>();
   /** Requests that are being answered and may be cancelled, by their id. */
@@ -94,7 +94,7 @@ export class Receiver {
   readonly #unconfirmed = new Map<string, TaskId>();
   #isClosed = false;
 
-  constructor(parts: ReceiverParts) {
+  constructor(parts: ClientHostedTasksParts) {
     this.#parts = parts;
   }
 
@@ -132,7 +132,7 @@ export class Receiver {
     if (!this.#parts.methods.includes(method)) return undefined;
     const caller = this.#callerOf(request);
     if (caller.dialect.requestorNamesTasks) return (signal) => this.#named(request, caller, signal);
-    const wish = caller.dialect.methods.length > 0 ? wishedTask(params) : undefined;
+    const wish = caller.dialect.methods.length > 0 ? requestedTask(params) : undefined;
     if (!wish && !caller.sender.takesTasksUnasked) return undefined;
     return (signal) => this.#asTask(request, caller, wish?.ttl, signal);
   }
@@ -195,7 +195,7 @@ export class Receiver {
   }
 
   /** The answer, which needs no task. */
-  async #answered(requests: Requests, id: TaskId): Promise<JsonObject> {
+  async #answered(requests: TaskService, id: TaskId): Promise<JsonObject> {
     const task = await requests.task(id);
     await requests.discard(id);
     if (task?.phase !== 'done') throw new CallFailed(removed);
@@ -219,7 +219,7 @@ export class Receiver {
   async #named(request: IncomingRequest, caller: Caller, signal: AbortSignal): Promise<JsonObject> {
     const { id, method, params } = request;
     const meta = isJsonObject(params._meta) ? params._meta : {};
-    const { taskId, keepAlive } = wishOf(meta, params);
+    const { taskId, keepAlive } = requestedTaskOf(meta, params);
     const requests = await this.#requests();
     const root = await this.#begin(method, params, {
       id: await idOfName(requests, caller, taskId),
@@ -270,7 +270,7 @@ export class Receiver {
   }
 
   /** Tells the server how a task stands whenever that changes. */
-  #follow(requests: Requests, tree: TaskTree, caller: Caller): void {
+  #follow(requests: TaskService, tree: TaskTree, caller: Caller): void {
     const { id } = topOf(tree);
     if (this.#isClosed || this.#followed.has(id)) return;
     let told = 'working';
@@ -293,7 +293,7 @@ export class Receiver {
     this.#followed.delete(id);
   }
 
-  async #requests(): Promise<Requests> {
+  async #requests(): Promise<TaskService> {
     return (await this.#parts.engine).tasks.requests();
   }
 }
@@ -321,14 +321,14 @@ async function keyOf({ method, params: all }: IncomingRequest): Promise<string |
 type AnswerRequest = (request: AskedRequest, signal: AbortSignal) => Promise<JsonObject>;
 
 /** A host may be ended and started again many times before a person has made up their mind. */
-const deathsAllowed = 10_000;
+const maxCrashes = 10_000;
 
 /**
  * One for each method and server: somebody is asked once, and the answer is remembered. A host that is connected to
  * another server leaves the question alone, because it would ask in the wrong server's name.
  */
 export function answering(method: string, server: string, answer: AnswerRequest): DurableTool {
-  const options = { version: server, deadline: 'none', deathsAllowed } as const;
+  const options = { version: server, deadline: 'none', maxCrashes } as const;
   const durable = durableTool(method.replace('/', '../receiver'), options, async (asked, task) => {
     const { params } = asked as AskedRequest;
     return task.step('answer', ({ signal }) => answer({ method, params }, signal));

@@ -1,7 +1,7 @@
 /** A call as its host holds it: whatever became of it, it is waited for, listened to and cancelled in the same way. */
 import type { JsonObject } from '../model/json.ts';
-import { type Ending, resultOf } from '../remote-tasks/remote-outcome.ts';
-import type { Pursued, Pursuit, TaskUpdate } from '../remote-tasks/task-poller.ts';
+import { type RemoteOutcome, resultOf } from '../remote-tasks/remote-outcome.ts';
+import type { PolledTask, TaskPoller, TaskUpdate } from '../remote-tasks/task-poller.ts';
 
 export interface TaskHandle<Result = JsonObject> {
   /** What a host writes down to come back: `tasks.resume(id)`. */
@@ -19,7 +19,7 @@ export interface TaskHandle<Result = JsonObject> {
   /** Removes it from the server, where that is possible, and from here. */
   delete(): Promise<void>;
   /** The task with its subtasks, as far as they are known, each with its outcome once it is there. */
-  tree(): Pursued | undefined;
+  tree(): PolledTask | undefined;
   /** The results of all subtasks in the order of their creation, each below its parent's, and then its own. */
   results(): Promise<JsonObject[]>;
   /** Waits no longer. The task goes on, and so does the right to come back. */
@@ -29,19 +29,19 @@ export interface TaskHandle<Result = JsonObject> {
 /** What a handle does to the world. */
 export interface HandleActs extends Pick<TaskHandle, 'cancel' | 'delete'> {
   /** To be durable when it returns: the host has its outcome. */
-  deliver(ending: Ending): void;
+  deliver(ending: RemoteOutcome): void;
 }
 
-export class Handle implements TaskHandle {
+export class CallHandle implements TaskHandle {
   readonly id: string;
   taskId: string | undefined;
   isDone = false;
   /** Aborted when nobody waits any more. */
   readonly over: AbortController;
   readonly #acts: HandleActs;
-  readonly #ended = Promise.withResolvers<Ending>();
+  readonly #ended = Promise.withResolvers<RemoteOutcome>();
   readonly #queues = new Set<UpdateQueue>();
-  #pursuit: Pursuit | undefined;
+  #pursuit: TaskPoller | undefined;
 
   constructor(id: string, taskId: string | undefined, over: AbortController, acts: HandleActs) {
     this.id = id;
@@ -75,7 +75,7 @@ export class Handle implements TaskHandle {
     return this.#acts.delete();
   }
 
-  tree(): Pursued | undefined {
+  tree(): PolledTask | undefined {
     return this.#pursuit?.tree();
   }
 
@@ -95,12 +95,12 @@ export class Handle implements TaskHandle {
     for (const queue of this.#queues) queue.push(update);
   }
 
-  pursued(taskId: string, pursuit: Pursuit): void {
+  pursued(taskId: string, pursuit: TaskPoller): void {
     this.taskId = taskId;
     this.#pursuit = pursuit;
   }
 
-  end(ending: Ending): this {
+  end(ending: RemoteOutcome): this {
     this.isDone = true;
     this.#ended.resolve(ending);
     return this;
@@ -112,7 +112,7 @@ export class Handle implements TaskHandle {
 }
 
 /** Children before their parents. What did not end with a result has none to show. */
-function inOrder({ ending, children }: Pursued): JsonObject[] {
+function inOrder({ ending, children }: PolledTask): JsonObject[] {
   return [...children.flatMap(inOrder), ...(ending?.kind === 'result' ? [ending.result] : [])];
 }
 
@@ -176,7 +176,7 @@ class UpdateQueue implements AsyncIterableIterator<TaskUpdate> {
 // --- Calls that run here ------------------------------------------------------------------------------------
 
 export interface LiveCall {
-  readonly handle: Handle;
+  readonly handle: CallHandle;
   /** Resolves when nothing of it is under way any more. */
   readonly left: Promise<unknown>;
 }

@@ -1,9 +1,9 @@
 /** What is written down of each call on its way, and which call a task belongs to. */
 import type { JsonObject } from '../model/json.ts';
 import { isJsonObject } from '../model/json.ts';
-import type { Ending } from '../remote-tasks/remote-outcome.ts';
+import type { RemoteOutcome } from '../remote-tasks/remote-outcome.ts';
 import { runtime } from '../runtime/runtime.ts';
-import type { HandleRecord, Handles } from './call-registry.ts';
+import type { CallRecord, CallRegistry } from './call-registry.ts';
 import type { CallEvent } from './options.ts';
 
 /** The answers to the questions of one call, by task and key. */
@@ -18,13 +18,13 @@ const deliveredForMs = 30 * 24 * 3_600_000;
 /** How far up a question's task is looked for among ours. */
 const deepest = 64;
 
-export class Ledger {
-  readonly #handles: Handles;
+export class CallRecords {
+  readonly #handles: CallRegistry;
   readonly #onEvent: ((event: CallEvent) => void) | undefined;
   /** The calls of the tasks that are pursued here, subtasks too. */
   readonly #callOf = new Map<string, string>();
 
-  constructor(handles: Handles, onEvent: ((event: CallEvent) => void) | undefined) {
+  constructor(handles: CallRegistry, onEvent: ((event: CallEvent) => void) | undefined) {
     this.#handles = handles;
     this.#onEvent = onEvent;
   }
@@ -36,7 +36,7 @@ export class Ledger {
       if (isDelivered && createdAt < longAgo) this.#handles.delete(id);
   }
 
-  end(record: HandleRecord, ending: Ending): void {
+  end(record: CallRecord, ending: RemoteOutcome): void {
     this.#change(record.id, (known) => ({ ...known, ending }));
     this.log(record, ending.kind === 'result' ? 'done' : ending.kind === 'expired' ? 'lost' : ending.kind);
   }
@@ -83,7 +83,7 @@ export class Ledger {
 
   // --- Tasks ----------------------------------------------------------------------------------------------
 
-  belongs(taskId: string, { id }: HandleRecord): void {
+  belongs(taskId: string, { id }: CallRecord): void {
     this.#callOf.set(taskId, id);
   }
 
@@ -94,7 +94,7 @@ export class Ledger {
 
   // --- Events ---------------------------------------------------------------------------------------------
 
-  log(record: HandleRecord, event: CallEvent['event'], detail?: string): void {
+  log(record: CallRecord, event: CallEvent['event'], detail?: string): void {
     const tool = toolOf(record);
     try {
       this.#onEvent?.({
@@ -114,13 +114,13 @@ export class Ledger {
     }
   }
 
-  #change(id: string, change: (known: HandleRecord) => HandleRecord | undefined): void {
+  #change(id: string, change: (known: CallRecord) => CallRecord | undefined): void {
     const known = this.#handles.get(id);
     const changed = known && change(known);
     if (changed) this.#handles.save(changed);
   }
 }
 
-export function toolOf({ params }: HandleRecord): string | undefined {
+export function toolOf({ params }: CallRecord): string | undefined {
   return isJsonObject(params) && typeof params.name === 'string' ? params.name : undefined;
 }

@@ -1,14 +1,14 @@
 /**
  * The port of a registry of handles: what a host must remember to come back to its calls after it was killed. Every
  * write is durable when it returns, and synchronous, so that nothing can come between a decision and its record.
- * `testHandles()` in `holdfast/testing` examines every implementation.
+ * `testCallRegistry()` in `holdfast/testing` examines every implementation.
  */
 import { newId } from '../model/id.ts';
 import type { JsonObject } from '../model/json.ts';
-import type { Ending } from '../remote-tasks/remote-outcome.ts';
+import type { RemoteOutcome } from '../remote-tasks/remote-outcome.ts';
 import { runtime } from '../runtime/runtime.ts';
 
-export interface HandleRecord {
+export interface CallRecord {
   /** Ours, and good for a life: what a host writes down to come back. */
   readonly id: string;
   /** Whose task it is: the name under which a host knows the server. */
@@ -25,33 +25,33 @@ export interface HandleRecord {
   readonly taskId?: string;
   /** Answers to its questions, by task and key. */
   readonly answers: Readonly<Record<string, JsonObject>>;
-  readonly ending?: Ending;
+  readonly ending?: RemoteOutcome;
   /** The host has been given the outcome. */
   readonly isDelivered: boolean;
 }
 
 /** The record of a call that begins now. */
-export function newRecord(call: Pick<HandleRecord, 'server' | 'method' | 'params'>): HandleRecord {
+export function newRecord(call: Pick<CallRecord, 'server' | 'method' | 'params'>): CallRecord {
   const [id, idempotencyKey] = [newId(), newId()];
   return { id, idempotencyKey, createdAt: runtime.now(), answers: {}, isDelivered: false, ...call };
 }
 
-export interface Handles {
-  save(record: HandleRecord): void;
-  get(id: string): HandleRecord | undefined;
+export interface CallRegistry {
+  save(record: CallRecord): void;
+  get(id: string): CallRecord | undefined;
   /** Those of one server, or all; the oldest first. */
-  list(query?: { readonly server?: string; readonly onlyOpen?: boolean }): HandleRecord[];
+  list(query?: { readonly server?: string; readonly onlyOpen?: boolean }): CallRecord[];
   delete(id: string): void;
   close(): void;
 }
 
 /** Forgets everything with its process. */
-export function memoryHandles(): Handles {
-  return handlesInMemory(structuredClone);
+export function memoryCallRegistry(): CallRegistry {
+  return callRegistryInMemory(structuredClone);
 }
 
-export function handlesInMemory(copied: (record: HandleRecord) => HandleRecord): Handles {
-  const records = new Map<string, HandleRecord>();
+export function callRegistryInMemory(copied: (record: CallRecord) => CallRecord): CallRegistry {
+  const records = new Map<string, CallRecord>();
   return {
     save: (record) => void records.set(record.id, copied(record)),
     get: (id) => (records.has(id) ? copied(records.get(id)!) : undefined),

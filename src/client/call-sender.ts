@@ -14,7 +14,7 @@ import {
   ServerUnreachable,
 } from '../remote-tasks/errors.ts';
 import { refusalOf } from '../remote-tasks/questions.ts';
-import type { Ending } from '../remote-tasks/remote-outcome.ts';
+import type { RemoteOutcome } from '../remote-tasks/remote-outcome.ts';
 import {
   type Message,
   type RemoteProgress,
@@ -23,11 +23,11 @@ import {
   readQuestions,
   readTask,
 } from '../remote-tasks/remote-task.ts';
-import { insist, type Pace } from '../remote-tasks/retry-loop.ts';
-import type { Pursuit } from '../remote-tasks/task-poller.ts';
+import { type Pace, retryUntilAnswered } from '../remote-tasks/retry-loop.ts';
+import type { TaskPoller } from '../remote-tasks/task-poller.ts';
 import { pause } from '../runtime/runtime.ts';
-import type { Ledger } from './call-records.ts';
-import type { HandleRecord } from './call-registry.ts';
+import type { CallRecords } from './call-records.ts';
+import type { CallRecord } from './call-registry.ts';
 import type { DispatchOptions } from './dispatcher.ts';
 import { headersFor, type ToolHints, toolHints } from './listing.ts';
 import type { CallOptions, ConnectTasksOptions } from './options.ts';
@@ -42,9 +42,9 @@ const creationMs = 30_000;
 
 interface CallsOptions extends Pick<ConnectTasksOptions, 'callTimeout' | 'strict'> {
   readonly pace: Pace;
-  readonly unreachableForMs: number;
+  readonly reconnectTimeoutMs: number;
   readonly questions: PushedQuestions;
-  readonly ledger: Ledger;
+  readonly ledger: CallRecords;
 }
 
 interface SendOptions extends Omit<CallOptions, 'idempotencyKey'> {
@@ -53,10 +53,10 @@ interface SendOptions extends Omit<CallOptions, 'idempotencyKey'> {
 
 interface SendingOptions extends DispatchOptions {
   readonly isRepeatable: boolean;
-  readonly unreachableForMs?: number;
+  readonly reconnectTimeoutMs?: number;
 }
 
-export class Calls {
+export class CallSender {
   readonly #connection: Connection;
   readonly #options: CallsOptions;
   /** Of the tools that the server listed; undefined until they are needed, and when the list has changed. */
@@ -79,9 +79,9 @@ export class Calls {
   }
 
   /** Calls, and answers what is asked first. */
-  async send(record: HandleRecord, options: SendOptions): Promise<Exclude<Reply, { kind: 'questions' }>> {
+  async send(record: CallRecord, options: SendOptions): Promise<Exclude<Reply, { kind: 'questions' }>> {
     const { method, params } = record;
-    const { signal, ttl, tellsAbort = false, unreachableFor, onProgress } = options;
+    const { signal, ttl, cancelOnAbort = false, reconnectTimeout, onProgress } = options;
     if (onProgress) this.onProgress(record, onProgress);
     const hints = await this.#hintsFor(record);
     const asked = this.#wish(method, hints?.taskSupport, ttl);
@@ -91,10 +91,10 @@ export class Calls {
     const how = {
       signal,
       timeoutMs,
-      tellsAbort,
+      cancelOnAbort,
       isRepeatable: this.canBeSentAgain,
       ...(headers && { headers }),
-      ...(unreachableFor !== undefined && { unreachableForMs: toMs(unreachableFor) }),
+      ...(reconnectTimeout !== undefined && { reconnectTimeoutMs: toMs(reconnectTimeout) }),
     };
     const answered = new Set<string>();
     let more: JsonObject = {};
@@ -119,7 +119,7 @@ export class Calls {
   }
 
   /** Answers a question that comes before there is a task. */
-  async #answer(record: HandleRecord, question: Asked, options: SendOptions): Promise<JsonObject> {
+  async #answer(record: CallRecord, question: Asked, options: SendOptions): Promise<JsonObject> {
     const { signal, answer: by } = options;
     const { questions, ledger } = this.#options;
     const given = await questions.answer(question, signal, by).catch((error: unknown) => {
@@ -134,16 +134,16 @@ export class Calls {
 
   /** Sends again what certainly was not carried out, or does no harm if it is carried out twice. */
   #insist(message: Message, how: SendingOptions): Promise<JsonObject> {
-    const { isRepeatable, unreachableForMs = this.#options.unreachableForMs, ...options } = how;
-    return insist(() => this.#connection.request(message, options), {
+    const { isRepeatable, reconnectTimeoutMs = this.#options.reconnectTimeoutMs, ...options } = how;
+    return retryUntilAnswered(() => this.#connection.request(message, options), {
       pace: this.#options.pace,
-      unreachableForMs,
+      reconnectTimeoutMs,
       pause: (ms) => pause(ms, options.signal),
       isPassing: (error) => error instanceof ConnectionLost && (error.isUnsent || isRepeatable),
     });
   }
 
-  async #hintsFor({ method, params }: HandleRecord): Promise<ToolHints | undefined> {
+  async #hintsFor({ method, params }: CallRecord): Promise<ToolHints | undefined> {
     const needsList = this.#connection.isModern || this.#connection.takesTasks;
     if (method !== 'tools/call' || !needsList) return undefined;
     const { signal } = new AbortController();
@@ -179,7 +179,7 @@ export class Calls {
   // --- SEP-1686 -------------------------------------------------------------------------------------------
 
   /** A request that is answered as if there were no task, and has one all the same, perhaps. */
-  sendOriginal(record: HandleRecord, signal: AbortSignal, options: CallOptions) {
+  sendOriginal(record: CallRecord, signal: AbortSignal, options: CallOptions) {
     const taskId = record.taskId!;
     const keepAlive = options.ttl === undefined ? {} : { keepAlive: toMs(options.ttl) };
     const id = this.#connection.dispatcher.newRequestId();
@@ -188,13 +188,13 @@ export class Calls {
     const { method, params } = record;
     const _meta = { ...metaOf(params), ...this.#metaFor(record), [taskKey]: { taskId, ...keepAlive } };
     const timeoutMs = toMs(this.#options.callTimeout ?? '10m');
-    const plain: Promise<Ending> = this.#connection
+    const plain: Promise<RemoteOutcome> = this.#connection
       .request({ method, params: { ...params, _meta } }, { signal, id, timeoutMs })
       .then((result) => ({ kind: 'result', result }));
     plain.catch(() => {});
     return {
       /** The first success of the plain answer and of the task; a failure only if both fail. */
-      race: async (pursue: Pursuit['run']): Promise<Ending> => {
+      race: async (pursue: TaskPoller['run']): Promise<RemoteOutcome> => {
         const settled = plain.then(
           () => 'answered' as const,
           (error: unknown) => ({ error }),
@@ -233,16 +233,16 @@ export class Calls {
     } else if (method === 'notifications/tools/list_changed') this.#hints = undefined;
   }
 
-  onProgress({ id }: HandleRecord, listener: (progress: RemoteProgress) => void): void {
+  onProgress({ id }: CallRecord, listener: (progress: RemoteProgress) => void): void {
     this.#progress.set(id, listener);
   }
 
-  forget({ id, taskId }: HandleRecord): void {
+  forget({ id, taskId }: CallRecord): void {
     this.#progress.delete(id);
     if (taskId !== undefined) this.#created.delete(taskId);
   }
 
-  #metaFor({ id, idempotencyKey: key }: HandleRecord): JsonObject {
+  #metaFor({ id, idempotencyKey: key }: CallRecord): JsonObject {
     return { progressToken: id, [idempotencyKey]: key };
   }
 }

@@ -24,7 +24,7 @@ export interface DispatchOptions {
   readonly timeoutMs?: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** The peer is told that nobody waits any more, where closing a stream does not say it. */
-  readonly tellsAbort?: boolean;
+  readonly cancelOnAbort?: boolean;
   /** Under which the request is known to the peer; made up if it is not given. */
   readonly id?: string;
 }
@@ -156,7 +156,7 @@ export class Dispatcher implements RemotePeer {
       signal.removeEventListener('abort', onAbort);
       this.#pending.delete(id);
       ended.abort(done);
-      if (signal.aborted && options.tellsAbort && !this.#hearsOfAborts(transport))
+      if (signal.aborted && options.cancelOnAbort && !this.#hearsOfAborts(transport))
         void this.notify({ method: 'notifications/cancelled', params: { requestId: id } }).catch(() => {});
     }
   }

@@ -6,7 +6,7 @@ import type { JsonObject } from '../model/json.ts';
 import type { RemoteProgress, TreeLimits } from '../remote-tasks/remote-task.ts';
 import type { PaceOptions } from '../remote-tasks/retry-loop.ts';
 import type { TaskUpdate } from '../remote-tasks/task-poller.ts';
-import type { Handles } from './call-registry.ts';
+import type { CallRegistry } from './call-registry.ts';
 import type { Notified, Requested } from './dispatcher.ts';
 import type { AnswerQuestion, QuestionKind } from './questions/question-callback.ts';
 
@@ -16,7 +16,7 @@ export interface ConnectTasksOptions {
   /** What it can answer. Default `['form', 'url']`. */
   readonly answers?: readonly QuestionKind[];
   /** Where handles are kept. */
-  readonly handles: Handles;
+  readonly registry: CallRegistry;
   /** The name under which the server's handles are kept. By default the one that it gives itself. */
   readonly server?: string;
   /** Kept with each handle, for a host that wants to know how its server is reached again. No place for secrets. */
@@ -31,14 +31,14 @@ export interface ConnectTasksOptions {
   /** How long a call may take that is answered without a task. Default `'10m'`. */
   readonly callTimeout?: Duration;
   /** How long a server that cannot be reached is waited for. Default `'10m'`. */
-  readonly unreachableFor?: Duration;
+  readonly reconnectTimeout?: Duration;
   readonly limits?: TreeLimits;
   /** Of a call and all its subtasks together, in characters of JSON. Default 32 Mi. */
-  readonly largestResult?: number;
+  readonly maxResultSize?: number;
   /** Removes a task from its server once its result is here, where the server can do that. */
   readonly deleteAfterRead?: boolean;
   /** What a model may be told of a call that goes on, where the server says nothing. */
-  readonly interim?: (tool: string) => string;
+  readonly interimText?: (tool: string) => string;
   /** Refuses tasks that were not asked for, and results where a task was, as 2025-11-25 has it. */
   readonly strict?: boolean;
   /** Makes tasks of what servers ask, where they want that. */
@@ -93,7 +93,7 @@ export interface CallOptions {
   /** Hears how far the call is while it is being answered; of a task, `updates()` tells. */
   readonly onProgress?: (progress: RemoteProgress) => void;
   /** If the signal ends a call that is still being answered, the server is told that it is cancelled. */
-  readonly tellsAbort?: boolean;
+  readonly cancelOnAbort?: boolean;
   /** How long a server that cannot be reached is waited for before the call is sent. By default as the client says. */
-  readonly unreachableFor?: Duration;
+  readonly reconnectTimeout?: Duration;
 }

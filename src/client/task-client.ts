@@ -5,21 +5,21 @@ import { toMs } from '../model/duration.ts';
 import type { JsonObject } from '../model/json.ts';
 import { Detached, MalformedAnswer, TaskLost } from '../remote-tasks/errors.ts';
 import { originalTasks, remoteDialect } from '../remote-tasks/remote-dialect.ts';
-import { checkedSize, type Ending, sizeOf } from '../remote-tasks/remote-outcome.ts';
+import { checkedSize, type RemoteOutcome, sizeOf } from '../remote-tasks/remote-outcome.ts';
 import { type RemoteTask, readTask } from '../remote-tasks/remote-task.ts';
 import { Pace } from '../remote-tasks/retry-loop.ts';
-import { Gone, mostAtOnce, Pursuit } from '../remote-tasks/task-poller.ts';
+import { Gone, mostAtOnce, TaskPoller } from '../remote-tasks/task-poller.ts';
 import { runtime } from '../runtime/runtime.ts';
 import { Semaphore } from '../runtime/semaphore.ts';
-import { Handle, type LiveCall, overWith, type TaskHandle } from './call-handle.ts';
-import { Ledger, toolOf } from './call-records.ts';
-import { type HandleRecord, type Handles, newRecord } from './call-registry.ts';
-import { Calls, checkResult, type GetPromptResult, type ReadResourceResult } from './call-sender.ts';
+import { CallHandle, type LiveCall, overWith, type TaskHandle } from './call-handle.ts';
+import { CallRecords, toolOf } from './call-records.ts';
+import { type CallRecord, type CallRegistry, newRecord } from './call-registry.ts';
+import { CallSender, checkResult, type GetPromptResult, type ReadResourceResult } from './call-sender.ts';
 import { listedTasks } from './listing.ts';
 import type { CallOptions, ConnectTasksOptions, Hosting } from './options.ts';
 import { PushedQuestions } from './questions/pushed-questions.ts';
 import { type AnswerQuestion, capabilitiesFor } from './questions/question-callback.ts';
-import { Listening } from './task-subscription.ts';
+import { TaskSubscription } from './task-subscription.ts';
 import { type Agreement, Connection, type Opens } from './transports/reconnecting.ts';
 import type { ArgumentsMember, CallArguments, HandleResult, ResultOfCall, ToolName } from './typed-tools.ts';
 
@@ -29,28 +29,28 @@ export type { CallEvent, CallOptions, ConnectTasksOptions, Hosted, Hosting } fro
 export class TaskClient<Tools = unknown> implements AsyncDisposable {
   readonly #options: ConnectTasksOptions;
   readonly #connection: Connection;
-  readonly #handles: Handles;
-  readonly #ledger: Ledger;
-  readonly #calls: Calls;
-  readonly #listening: Listening;
+  readonly #handles: CallRegistry;
+  readonly #ledger: CallRecords;
+  readonly #calls: CallSender;
+  readonly #listening: TaskSubscription;
   readonly #questions: PushedQuestions;
   readonly #pace: Pace;
   readonly #requests = new Semaphore(mostAtOnce);
   /** By the ids of their handles. */
   readonly #live = new Map<string, LiveCall>();
   readonly #closed = new AbortController();
-  readonly #unreachableForMs: number;
-  readonly #largestResult: number;
+  readonly #reconnectTimeoutMs: number;
+  readonly #maxResultSize: number;
   readonly #hosting: Hosting | undefined;
   #server: string | undefined;
 
   constructor(client: Client, transport: Transport | Opens, options: ConnectTasksOptions) {
     this.#options = options;
     this.#pace = new Pace(options.pace);
-    this.#unreachableForMs = toMs(options.unreachableFor ?? '10m');
-    this.#largestResult = options.largestResult ?? 32 * 1024 * 1024;
-    this.#handles = options.handles;
-    this.#ledger = new Ledger(options.handles, options.onEvent);
+    this.#reconnectTimeoutMs = toMs(options.reconnectTimeout ?? '10m');
+    this.#maxResultSize = options.maxResultSize ?? 32 * 1024 * 1024;
+    this.#handles = options.registry;
+    this.#ledger = new CallRecords(options.registry, options.onEvent);
     const { answer, answers = answer ? ['form', 'url'] : [], drafts = [] } = options;
     this.#hosting = options.hosts?.({
       opening: () => ({
@@ -72,14 +72,14 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
       onRequest: (request) => this.#hosting?.request(request) ?? this.#questions.came(request),
       onResponded: (id) => this.#questions.responded(id),
     });
-    this.#listening = new Listening(this.#connection.dispatcher, () => this.#connection.isModern);
+    this.#listening = new TaskSubscription(this.#connection.dispatcher, () => this.#connection.isModern);
     this.#questions = new PushedQuestions(client, answer, answers, (taskId) =>
       this.#ledger.keptFor(taskId, this.#server!, (id) => this.#parentOf(id)),
     );
-    this.#calls = new Calls(this.#connection, {
+    this.#calls = new CallSender(this.#connection, {
       ...options,
       pace: this.#pace,
-      unreachableForMs: this.#unreachableForMs,
+      reconnectTimeoutMs: this.#reconnectTimeoutMs,
       questions: this.#questions,
       ledger: this.#ledger,
     });
@@ -109,7 +109,7 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
   async start(method: string, params: JsonObject, options: CallOptions = {}): Promise<TaskHandle> {
     const { target } = this.#options;
     const { idempotencyKey } = options;
-    const record: HandleRecord = {
+    const record: CallRecord = {
       ...newRecord({ server: this.#server!, method, params }),
       ...(target && { target }),
       ...(idempotencyKey !== undefined && { idempotencyKey }),
@@ -190,7 +190,7 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
 
   // --- From a call to a handle ----------------------------------------------------------------------------
 
-  async #begin(record: HandleRecord, options: CallOptions): Promise<TaskHandle> {
+  async #begin(record: CallRecord, options: CallOptions): Promise<TaskHandle> {
     const over = overWith(options.signal);
     if (this.#connection.dialect === originalTasks) return this.#beginOriginal(record, options, over);
     try {
@@ -205,18 +205,18 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
   }
 
   /** Sends a call, and writes down what came of it. Its handle has ended then, or its task is pursued. */
-  async #send(handle: Handle, record: HandleRecord, options: CallOptions): Promise<TaskHandle> {
+  async #send(handle: CallHandle, record: CallRecord, options: CallOptions): Promise<TaskHandle> {
     const { over } = handle;
     const { dialect } = this.#connection;
     const reply = await this.#calls.send(record, { ...options, signal: over.signal });
     if (reply.kind === 'result') {
-      checkedSize(sizeOf(reply.result), this.#largestResult);
+      checkedSize(sizeOf(reply.result), this.#maxResultSize);
       this.#calls.forget(record);
       over.abort(answered);
       this.#live.delete(record.id);
       return this.#end(handle, record, reply);
     }
-    const { task, interim = this.#options.interim?.(toolOf(record) ?? record.method) } = reply;
+    const { task, interim = this.#options.interimText?.(toolOf(record) ?? record.method) } = reply;
     if (!dialect) throw new MalformedAnswer(`it answered ${record.method} with a task, and declares none`);
     const known = { ...record, dialect: dialect.name, taskId: task.taskId };
     // Answers that were given on the way are in the registry already.
@@ -226,7 +226,7 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
   }
 
   /** SEP-1686: the plain answer and the task that is said to be there race; the first that succeeds is the outcome. */
-  #beginOriginal(record: HandleRecord, options: CallOptions, over: AbortController): TaskHandle {
+  #beginOriginal(record: CallRecord, options: CallOptions, over: AbortController): TaskHandle {
     const known = { ...record, dialect: originalTasks.name, taskId: record.id };
     this.#handles.save(known);
     const { race, cancel } = this.#calls.sendOriginal(known, over.signal, options);
@@ -234,7 +234,7 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
   }
 
   /** A call of which no outcome is known. Its handle is there at once, whatever has to be asked first. */
-  #takeUp(record: HandleRecord, { answer }: Pick<CallOptions, 'answer'>): TaskHandle {
+  #takeUp(record: CallRecord, { answer }: Pick<CallOptions, 'answer'>): TaskHandle {
     const handle = this.#handleOf(record);
     if (record.taskId !== undefined) return this.#pursue(handle, record, { answer });
     if (!this.#calls.canBeSentAgain) {
@@ -252,7 +252,7 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
 
   // --- Pursuing -------------------------------------------------------------------------------------------
 
-  #pursue(handle: Handle, record: HandleRecord, beginning: Beginning): TaskHandle {
+  #pursue(handle: CallHandle, record: CallRecord, beginning: Beginning): TaskHandle {
     const { first, interim, answer, race = (pursue) => pursue() } = beginning;
     const taskId = record.taskId!;
     const dialect = remoteDialect(record.dialect ?? '');
@@ -263,7 +263,7 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
     }
     const tasks = new Set([taskId]);
     const kept = this.#ledger.kept(record.id);
-    const pursuit = new Pursuit(taskId, {
+    const pursuit = new TaskPoller(taskId, {
       peer: this.#connection,
       dialect,
       pace: this.#pace,
@@ -278,8 +278,8 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
         if (update.type === 'child') tasks.add(update.taskId);
       },
       signal: handle.over.signal,
-      unreachableForMs: this.#unreachableForMs,
-      largestResult: this.#largestResult,
+      reconnectTimeoutMs: this.#reconnectTimeoutMs,
+      maxResultSize: this.#maxResultSize,
       first,
       ...(this.#options.limits && { limits: this.#options.limits }),
     });
@@ -305,24 +305,24 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
     return handle;
   }
 
-  #end(handle: Handle, record: HandleRecord, ending: Ending): TaskHandle {
+  #end(handle: CallHandle, record: CallRecord, ending: RemoteOutcome): TaskHandle {
     this.#ledger.end(record, ending);
     if (this.#options.deleteAfterRead && ending.kind === 'result')
       void this.#ask('delete', record).catch(() => {});
     return handle.end(ending);
   }
 
-  #failed(handle: Handle, record: HandleRecord, error: unknown): void {
+  #failed(handle: CallHandle, record: CallRecord, error: unknown): void {
     this.#ledger.log(record, 'failed', error instanceof Error ? error.message : undefined);
     handle.fail(error);
   }
 
   #handleOf(
-    record: HandleRecord,
+    record: CallRecord,
     over = new AbortController(),
     cancel = () => this.#ask('cancel', record),
-  ): Handle {
-    return new Handle(record.id, record.taskId, over, {
+  ): CallHandle {
+    return new CallHandle(record.id, record.taskId, over, {
       cancel,
       delete: async () => {
         over.abort();
@@ -334,7 +334,7 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
   }
 
   /** Asks the server to end or remove the task of a call, where its dialect has a word for that. */
-  async #ask(act: 'cancel' | 'delete', record: HandleRecord): Promise<void> {
+  async #ask(act: 'cancel' | 'delete', record: CallRecord): Promise<void> {
     // The registry knows of a task that came after the handle.
     const { taskId, dialect } = this.#handles.get(record.id) ?? record;
     const message = taskId !== undefined && remoteDialect(dialect ?? '')?.[act]?.(taskId);
@@ -356,10 +356,10 @@ interface Beginning {
   readonly first?: RemoteTask;
   readonly interim?: string | undefined;
   readonly answer?: AnswerQuestion | undefined;
-  readonly race?: (pursue: Pursuit['run']) => Promise<Ending>;
+  readonly race?: (pursue: TaskPoller['run']) => Promise<RemoteOutcome>;
 }
 
-function endingOf(error: unknown): Ending {
+function endingOf(error: unknown): RemoteOutcome {
   if (error instanceof Gone) return error.ending;
   throw error;
 }

@@ -20,7 +20,7 @@ interface Subscription {
   heard: ReadonlySet<string>;
 }
 
-export class Listening implements News {
+export class TaskSubscription implements News {
   readonly #dispatcher: Dispatcher;
   /** Whether the server offers it. */
   readonly #isOffered: () => boolean;
@@ -117,7 +117,7 @@ export class Listening implements News {
     const message = { method: 'subscriptions/listen', params: { notifications: { taskIds } } };
     const ended = () => this.#ended(latest);
     this.#dispatcher
-      .request(message, { id, signal: over.signal, isPatient: true, tellsAbort: true })
+      .request(message, { id, signal: over.signal, isPatient: true, cancelOnAbort: true })
       .then(ended, ended);
   }
 

@@ -39,7 +39,7 @@ export function dialectOf(
 const knownWithoutTasks = ['2024-10-07', '2024-11-05', '2025-03-26', '2025-06-18'];
 
 /** A request asks for a task of 2025-11-25; on its drafts that is a wish about one that may come anyway. */
-export function wishedTask(params: unknown): { readonly ttl?: unknown } | undefined {
+export function requestedTask(params: unknown): { readonly ttl?: unknown } | undefined {
   const wish = isJsonObject(params) ? params.task : undefined;
   return isJsonObject(wish) ? wish : undefined;
 }

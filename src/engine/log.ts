@@ -57,8 +57,8 @@ export function logged(observer: Observer, log: Log): Observer {
       const { at, failedMs } = recovery;
       log({ level: 'info', at, event: 'storeRecovered', detail: { failedMs } });
     },
-    damaged(damage) {
-      observer.damaged(damage);
+    corrupt(damage) {
+      observer.corrupt(damage);
       const { at, task, message } = damage;
       const times = damages.count(task, at);
       if (times !== undefined)

@@ -4,7 +4,7 @@
  */
 
 import { type ErrorCode, ignoring, ignoringRefusals } from '../model/errors.ts';
-import type { Entrusted, InputResponse } from '../model/input.ts';
+import type { AskedAsTask, InputResponse } from '../model/input.ts';
 import {
   answering,
   cancelledAnswering,
@@ -24,7 +24,7 @@ import type { Page, Reach } from '../ports/store.ts';
 import type { StoreError } from '../ports/store-errors.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { AuditRecorder } from './database/audit-log.ts';
-import { type Listener, type TreeListeners, Watches } from './database/tree-watchers.ts';
+import { type Listener, type TreeListeners, TreeWatchers } from './database/tree-watchers.ts';
 import { checkAnswers } from './replay/json-value.ts';
 import { requestLeaseMs } from './rules/publication.ts';
 import * as rules from './rules/transitions.ts';
@@ -47,11 +47,11 @@ export interface Links {
   readonly childIds: readonly TaskId[];
 }
 
-export class Requests {
+export class TaskService {
   readonly #database: Database;
   readonly #clock: Clock;
-  readonly #watches: Watches;
-  readonly #largestValue: number;
+  readonly #watches: TreeWatchers;
+  readonly #maxValueSize: number;
   readonly #unrecorded: TreeListeners<StoreError>;
 
   readonly observer: Observer;
@@ -62,10 +62,10 @@ export class Requests {
     this.#unrecorded = unrecorded;
     this.recorder = tasks.recorder;
     this.observer = tasks.observer;
-    this.#largestValue = tasks.extents.largestValue;
+    this.#maxValueSize = tasks.engineLimits.maxValueSize;
     this.#database = database;
     this.#clock = tasks.clock;
-    this.#watches = new Watches(database.store);
+    this.#watches = new TreeWatchers(database.store);
   }
 
   /** Puts a command to a task, now and on somebody's behalf. */
@@ -157,9 +157,9 @@ export class Requests {
     by?: Actor,
   ): Promise<void> {
     try {
-      for (const own of responses.values()) checkAnswers(own, this.#largestValue);
+      for (const own of responses.values()) checkAnswers(own, this.#maxValueSize);
     } catch (tooLarge) {
-      this.observer.refused('largestValue');
+      this.observer.refused('maxValueSize');
       throw tooLarge;
     }
     const [only, ...others] = responses;
@@ -198,7 +198,7 @@ export class Requests {
     for (const { taskId, answering: from } of await calls.undelivered(key)) {
       if (from !== null && (await this.#isServed(processAnswering(from)))) continue;
       // A damaged task is joined by nobody, and keeps nobody from calling.
-      const family = await store.family(taskId).catch(ignoring('TASK_DAMAGED'));
+      const family = await store.family(taskId).catch(ignoring('TASK_CORRUPT'));
       if (!family || !rules.isJoinable(family, session, this.now)) continue;
       if (await calls.take(taskId, from, answering(queue.name, call))) return taskId;
     }
@@ -300,8 +300,8 @@ export class Requests {
   }
 
   /** The client has made a task of a question, or does not know it any more. */
-  async entrust(taskId: TaskId, key: string, entrusted: Entrusted | undefined): Promise<void> {
-    await this.#act('task', taskId, (task, at) => rules.entrust(task, key, entrusted, at)).catch(
+  async entrust(taskId: TaskId, key: string, entrusted: AskedAsTask | undefined): Promise<void> {
+    await this.#act('task', taskId, (task, at) => rules.recordAskedAsTask(task, key, entrusted, at)).catch(
       ignoring('TASK_NOT_FOUND'),
     );
   }
@@ -311,7 +311,7 @@ export class Requests {
     await this.#act('task', taskId, (task, at) => rules.withdraw(task, [key], at)).catch(ignoringRefusals);
   }
 
-  count(owner: Owner | undefined, what: 'live' | 'kept', upTo: number): Promise<number> {
+  count(owner: Owner | undefined, what: 'live' | 'stored', upTo: number): Promise<number> {
     return this.#database.store.count(owner, what, upTo);
   }
 

@@ -38,9 +38,9 @@ export interface CreateOptions {
   /** … or from its end; null as long as possible. */
   readonly keepAliveMs?: number | null;
   /** However long the requestor or the tool wants it, it is kept no longer than so. */
-  readonly longestRetentionMs?: number;
+  readonly maxRetentionMs?: number;
   /** However long the tool lets it live, it is ended after so long. */
-  readonly longestDeadlineMs?: number;
+  readonly maxDeadlineMs?: number;
   /** An id that stands for what the requestor calls the task. One that is taken is refused, whatever the arguments. */
   readonly id?: TaskId;
   /** The task belongs to an open request, and ends with it unless it is published or can be joined. */

@@ -15,7 +15,7 @@ import type { Actor } from '../ports/audit.ts';
 import { type Change, onBehalfOf, type Verdict } from '../ports/change.ts';
 import { type Observer, unobserved } from '../ports/observer.ts';
 import type { Claimed, Database } from '../ports/queue.ts';
-import type { CommitNotice, ListQuery, Page, Reach } from '../ports/store.ts';
+import type { CommittedChange, ListQuery, Page, Reach } from '../ports/store.ts';
 import type { StoreError } from '../ports/store-errors.ts';
 import { type Clock, systemClock } from '../runtime/clock.ts';
 import { runtime } from '../runtime/runtime.ts';
@@ -23,19 +23,19 @@ import { within } from '../runtime/timeout.ts';
 import { AuditLog, AuditRecorder, audited } from './database/audit-log.ts';
 import { StoreHealth } from './database/health.ts';
 import { observed } from './database/observed.ts';
-import { impatient } from './database/time-limited.ts';
+import { timeLimited } from './database/time-limited.ts';
 import { TreeListeners } from './database/tree-watchers.ts';
 import { rootRequest } from './handlers/new-task.ts';
 import { type DurablePrompt, isPrompt } from './handlers/prompt.ts';
 import { type DurableResource, isResource } from './handlers/resource.ts';
 import type { DurableTool } from './handlers/tool.ts';
 import { logged } from './log.ts';
-import { carried, checkAnswers } from './replay/json-value.ts';
-import type { Extents } from './rules/limits.ts';
-import { extentsOf } from './rules/limits.ts';
+import { checkAnswers, toJsonValue } from './replay/json-value.ts';
+import type { EngineLimits } from './rules/limits.ts';
+import { engineLimits } from './rules/limits.ts';
 import { requestLeaseMs } from './rules/publication.ts';
 import * as rules from './rules/transitions.ts';
-import { Requests } from './task-service.ts';
+import { TaskService } from './task-service.ts';
 import {
   auditRetentionOf,
   type CreateOptions,
@@ -95,7 +95,7 @@ export class Tasks implements AsyncDisposable {
   readonly #durable: readonly DurableTool[];
   readonly clock: Clock;
   /** How large, how long, how far. */
-  readonly extents: Extents;
+  readonly engineLimits: EngineLimits;
   readonly #workers = new Set<Worker>();
   /** Those who wait for outcomes: each looks again when it is called. */
   readonly #waiting = new Set<() => void>();
@@ -104,11 +104,11 @@ export class Tasks implements AsyncDisposable {
   #unobserve: () => void = () => {};
   #database: Promise<Database> | undefined;
   #served: Promise<Database> | undefined;
-  #requests: Promise<Requests> | undefined;
+  #requests: Promise<TaskService> | undefined;
 
   constructor(options: TasksOptions) {
     const { store, tools = [], resources = [], prompts = [], clock = systemClock } = options;
-    this.extents = extentsOf(options);
+    this.engineLimits = engineLimits(options);
     const { telemetry = unobserved, log } = options;
     this.observer = log ? logged(telemetry, log) : telemetry;
     this.audit = new AuditLog(async () => (await this.opened()).audit);
@@ -153,13 +153,13 @@ export class Tasks implements AsyncDisposable {
       tool,
       input,
       terms,
-      this.extents.largestValue,
+      this.engineLimits.maxValueSize,
     );
     // On behalf of somebody who waits for the answer.
     const { store, queue } = await (options.by ? this.served() : this.opened());
     const wanted: NewTask = {
       ...request,
-      deadlineMs: earlier(request.deadlineMs, options.longestDeadlineMs),
+      deadlineMs: earlier(request.deadlineMs, options.maxDeadlineMs),
       ...(key !== undefined && { idempotency: { key, argumentsDigest: await digestOf(request.arguments) } }),
       ...(unpublished && {
         unpublished: {
@@ -181,16 +181,16 @@ export class Tasks implements AsyncDisposable {
   }
 
   #granted(
-    { ttlMs, keepAliveMs, longestRetentionMs = Number.POSITIVE_INFINITY }: CreateOptions,
+    { ttlMs, keepAliveMs, maxRetentionMs = Number.POSITIVE_INFINITY }: CreateOptions,
     { retentionMs }: DurableTool,
   ): Retention {
-    const { longestRetention, shortestRetention: floorMs } = this.extents;
-    const longestMs = Math.min(longestRetention, longestRetentionMs);
+    const { maxRetention, minRetention: floorMs } = this.engineLimits;
+    const longestMs = Math.min(maxRetention, maxRetentionMs);
     // Times are whole milliseconds, and 2026-07-28 shows them so.
     const granted = (wishMs: number) => Math.ceil(Math.min(Math.max(0, wishMs), longestMs));
     if (ttlMs !== undefined) return { from: 'creation', ms: granted(ttlMs), floorMs };
     // What an author says of a tool is no wish: only who may not have that much gets less.
-    if (keepAliveMs === undefined) return { from: 'finish', ms: Math.min(retentionMs, longestRetentionMs) };
+    if (keepAliveMs === undefined) return { from: 'finish', ms: Math.min(retentionMs, maxRetentionMs) };
     const ms = granted(keepAliveMs ?? Number.POSITIVE_INFINITY);
     return { from: 'finish', ms: Math.max(ms, floorMs) };
   }
@@ -219,8 +219,8 @@ export class Tasks implements AsyncDisposable {
   }
 
   /** For bindings: tasks on behalf of open requests. */
-  requests(): Promise<Requests> {
-    this.#requests ??= this.served().then((database) => new Requests(database, this, this.#unrecorded));
+  requests(): Promise<TaskService> {
+    this.#requests ??= this.served().then((database) => new TaskService(database, this, this.#unrecorded));
     return this.#requests;
   }
 
@@ -236,7 +236,7 @@ export class Tasks implements AsyncDisposable {
   async answer(id: TaskId, responses: Readonly<Record<string, InputResponse>>): Promise<Task> {
     // A copy: what the caller does to its object later is not what it answered.
     const given = structuredClone(responses);
-    checkAnswers(given, this.extents.largestValue);
+    checkAnswers(given, this.engineLimits.maxValueSize);
     return this.#act('task', id, (task) => rules.answer(task, given, this.clock.now()));
   }
 
@@ -246,8 +246,8 @@ export class Tasks implements AsyncDisposable {
   }
 
   /** Completes what a handler waits for with `task.event(name)`: a webhook, an approval. The first value stands. */
-  async complete(id: TaskId, name: string, value: Json = null): Promise<Task> {
-    const given = carried(value, `The event ${name}`, this.extents.largestValue) ?? null;
+  async sendEvent(id: TaskId, name: string, value: Json = null): Promise<Task> {
+    const given = toJsonValue(value, `The event ${name}`, this.engineLimits.maxValueSize) ?? null;
     return this.#act('task', id, (task) => rules.completeEvent(task, name, given, this.clock.now()));
   }
 
@@ -290,7 +290,7 @@ export class Tasks implements AsyncDisposable {
     }
   }
 
-  async subscribe(listener: (commit: CommitNotice) => void): Promise<() => void> {
+  async subscribe(listener: (commit: CommittedChange) => void): Promise<() => void> {
     return (await this.opened()).store.subscribe(listener);
   }
 
@@ -303,7 +303,7 @@ export class Tasks implements AsyncDisposable {
       leaseMs,
       observer: this.observer,
       onUnrecorded: (rootId, error) => this.#unrecorded.tell(rootId, error),
-      extents: this.extents,
+      limits: this.engineLimits,
       auditRetentionMs: this.#auditRetentionMs,
       ...(concurrency !== undefined && { concurrency }),
       ...(lease !== undefined && { leaseMs: toMs(lease) }),
@@ -358,7 +358,7 @@ export class Tasks implements AsyncDisposable {
 
   /** The same for those who serve callers: every answer, if only that there is none, comes within a few seconds. */
   served(): Promise<Database> {
-    this.#served ??= this.opened().then(impatient);
+    this.#served ??= this.opened().then(timeLimited);
     return this.#served;
   }
 
@@ -366,7 +366,7 @@ export class Tasks implements AsyncDisposable {
     const database = await this.#open();
     const tools = this.#durable.map(({ name, version }) => ({ tool: name, version }));
     const watched = this.storeHealth.watch(database);
-    this.#unobserve = this.observer.opened(impatient(watched), tools);
+    this.#unobserve = this.observer.opened(timeLimited(watched), tools);
     const kept = this.recorder ? audited(watched) : watched;
     return observed(kept, this.observer);
   }

@@ -14,7 +14,7 @@ import { Catalogue } from './catalogue.ts';
 import { commandTool, Programs } from './commands/command.ts';
 import type { Config } from './config/config.ts';
 import { UpstreamUnreachable } from './upstream/call-outcome.ts';
-import type { KeptLists } from './upstream/list-cache.ts';
+import type { ListCache } from './upstream/list-cache.ts';
 import { SessionLogs } from './upstream/logs.ts';
 import { relayTool } from './upstream/relay.ts';
 import { Upstream } from './upstream/upstream.ts';
@@ -26,7 +26,7 @@ export interface GatewayOptions extends Pick<EngineOptions, 'store' | 'log' | 't
   /** How long clients wait at first for upstreams that have not answered. Default 30 s. */
   readonly startMs?: number;
   /** Where it is remembered what upstreams list. By default nowhere. */
-  readonly lists?: KeptLists;
+  readonly lists?: ListCache;
   /** What commands see of the environment of this process. By default all of it but Holdfast's own settings. */
   readonly environment?: Readonly<Record<string, string>>;
   /** Hears of upstreams that cannot be reached. */

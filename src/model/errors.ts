@@ -60,7 +60,7 @@ export const errorCodes = {
     'STORE_READ_ONLY',
     'STORE_TIMED_OUT',
     'STORE_TOO_NEW',
-    'TASK_DAMAGED',
+    'TASK_CORRUPT',
   ],
   TerminalError: ['TERMINAL_ERROR'],
   ProtocolError: ['PROTOCOL_ERROR'],

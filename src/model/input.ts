@@ -52,10 +52,10 @@ export interface OpenInput extends InputBase {
   /** At most one at a time, so that nobody is asked twice. */
   readonly delivery?: Delivery;
   /** The task that the client made of the question; the answer is its result. */
-  readonly entrusted?: Entrusted;
+  readonly entrusted?: AskedAsTask;
 }
 
-export interface Entrusted {
+export interface AskedAsTask {
   readonly taskId: string;
   /** The words in which the client speaks of it. */
   readonly dialect: string;

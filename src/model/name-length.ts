@@ -4,19 +4,19 @@
  */
 import { InvalidValue } from './errors.ts';
 
-export const longestOwner = 1_024;
-export const longestIdempotencyKey = 512;
+export const maxOwnerLength = 1_024;
+export const maxIdempotencyKeyLength = 512;
 /** Of a tool, in characters. */
-export const longestVersion = 128;
+export const maxVersionLength = 128;
 
 export function checkOwner(owner: string): void {
   const advice =
     'Use a shorter text for each owner, such as its id; of a token it is issuer, subject and client.';
-  checkLength('The owner of the task', owner, longestOwner, advice);
+  checkLength('The owner of the task', owner, maxOwnerLength, advice);
 }
 
 export function checkIdempotencyKey(key: string): void {
-  checkLength('The idempotency key', key, longestIdempotencyKey, 'Use a shorter one, such as a UUID.');
+  checkLength('The idempotency key', key, maxIdempotencyKeyLength, 'Use a shorter one, such as a UUID.');
 }
 
 function checkLength(what: string, text: string, most: number, advice: string): void {
@@ -30,7 +30,7 @@ function checkLength(what: string, text: string, most: number, advice: string): 
 
 /** An owner for records that only mention it. */
 export function shortened(owner: string): string {
-  return bytesOf(owner, longestOwner) <= longestOwner ? owner : `${owner.slice(0, 128)}…`;
+  return bytesOf(owner, maxOwnerLength) <= maxOwnerLength ? owner : `${owner.slice(0, 128)}…`;
 }
 
 /** As UTF-8 and with the escapes of JSON, which are never shorter than those of a store. */

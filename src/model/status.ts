@@ -1,7 +1,7 @@
 /** How a task stands, in one word for people who look over many: its phase, and once it is done how it ended. */
 import type { Task } from './task.ts';
 
-export const standings = [
+export const taskStatuses = [
   'queued',
   'running',
   'waiting',
@@ -11,9 +11,9 @@ export const standings = [
   'lost',
 ] as const;
 
-export type Standing = (typeof standings)[number];
+export type TaskStatus = (typeof taskStatuses)[number];
 
-export function standingOf(task: Task): Standing {
+export function statusOf(task: Task): TaskStatus {
   if (task.phase !== 'done') return task.phase;
   const { outcome } = task;
   if (outcome.kind === 'result') return outcome.isError ? 'failed' : 'completed';

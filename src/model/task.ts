@@ -96,7 +96,7 @@ export function cancelledAnswering(answering: string): string {
 }
 
 /** Who may advance a task now. The epoch, not the lease, decides whether a commit is accepted. */
-export interface Holder {
+export interface TaskWorker {
   readonly name: string;
   /** When the claim was made. */
   readonly since: number;
@@ -112,7 +112,7 @@ export interface Holder {
 }
 
 /** A claim that a task's next worker wants to have. */
-export type NewHolder = Pick<Holder, 'name' | 'leaseMs'>;
+export type NewTaskWorker = Pick<TaskWorker, 'name' | 'leaseMs'>;
 
 export interface Progress {
   readonly done: number;
@@ -155,13 +155,13 @@ interface TaskCore {
   /** What was completed from outside, by name: the first value stands. */
   readonly completions?: Readonly<Record<string, Json>>;
   /** How many passes in a row ended with the death or the silence of their process and left no new journal entry. */
-  readonly deaths?: number;
+  readonly crashes?: number;
   /** How many of them had the process for themselves. */
-  readonly deathsAlone?: number;
+  readonly crashesAlone?: number;
   /** The last pass that added to the journal. */
   readonly recordedIn?: number;
   /** Why no worker can go on with it at present, and how often it was tried. */
-  readonly stuck?: { readonly message: string; readonly times: number };
+  readonly blocked?: { readonly message: string; readonly times: number };
 
   /** Grows by one with every commit of this task. */
   readonly version: number;
@@ -170,7 +170,7 @@ interface TaskCore {
 }
 
 interface LiveTask extends TaskCore {
-  readonly holder?: Holder;
+  readonly worker?: TaskWorker;
   /** A worker may claim it whatever the clock says: `wakeAt` then tells since when, and is no timer. */
   readonly isReady?: true;
   /** From when on a worker may claim the task; null while it is parked on something that will wake it. */

@@ -4,11 +4,11 @@
  */
 
 /** Characters of an error's message. */
-export const longestMessage = 65_536;
+export const maxMessageLength = 65_536;
 const longestName = 256;
 
 /** What was thrown, as a sentence for people. */
-export function messageOf(thrown: unknown, longest = longestMessage): string {
+export function messageOf(thrown: unknown, longest = maxMessageLength): string {
   return cut(attempted(() => wordsOf(thrown)) ?? unreadable, longest);
 }
 

@@ -7,10 +7,10 @@ import type { TaskEvent } from '../model/event.ts';
 import type { InputRequest } from '../model/input.ts';
 import type { Json, JsonObject } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
-import type { Standing } from '../model/status.ts';
+import type { TaskStatus } from '../model/status.ts';
 import type { Owner, Progress, TaskId } from '../model/task.ts';
 import type { AuditEntry } from '../ports/audit.ts';
-import type { Overview, SurveyCount, SurveyFilter } from '../ports/query.ts';
+import type { Overview, TaskCount, TaskFilter } from '../ports/query.ts';
 
 /** Whoever looks: everything, or one owner's tasks as if there were no others. */
 export interface Viewer {
@@ -18,13 +18,13 @@ export interface Viewer {
 }
 
 /** The operator's desk. Over HTTP each method is one request: see `paths`. */
-export interface OperatorDesk {
+export interface OperatorApi {
   about(): Promise<About>;
   list(query: ListOfTasks): Promise<TaskPage>;
-  count(filter: SurveyFilter): Promise<SurveyCount>;
+  count(filter: TaskFilter): Promise<TaskCount>;
   overview(query: { readonly windowMs: number }): Promise<OverviewReport>;
   /** Undefined if there is no such task, or none that this viewer may see. */
-  story(id: TaskId): Promise<TaskStory | undefined>;
+  details(id: TaskId): Promise<TaskDetails | undefined>;
   /** The result, with its large value. */
   result(id: TaskId): Promise<Outcome | undefined>;
   cancel(id: TaskId, reason?: string): Promise<TaskSummary>;
@@ -41,7 +41,7 @@ export interface OperatorDesk {
   changes(options: { readonly signal: AbortSignal; readonly lastId?: string }): AsyncIterable<ChangeMessage>;
 }
 
-export interface ListOfTasks extends SurveyFilter {
+export interface ListOfTasks extends TaskFilter {
   /** 1 to 500; default 50. */
   readonly limit?: number;
   readonly cursor?: string;
@@ -64,13 +64,13 @@ export interface TaskSummary {
   readonly owner: Owner;
   readonly tool: string;
   readonly toolVersion: string;
-  readonly standing: Standing;
+  readonly status: TaskStatus;
   /** Set aside because no worker can go on with it at present. */
-  readonly stuck?: string;
+  readonly blocked?: string;
   readonly statusMessage?: string;
   readonly progress?: Progress;
   /** What is stored of it cannot be read: little more than its id, owner and tool is known. */
-  readonly isDamaged?: true;
+  readonly isCorrupt?: true;
   /** One line about how it ended, if not well. */
   readonly problem?: string;
   readonly createdAt: number;
@@ -106,7 +106,7 @@ export interface OverviewReport extends Overview {
 }
 
 /** Everything that is known of one task. */
-export interface TaskStory {
+export interface TaskDetails {
   readonly task: TaskSummary;
   readonly origin: { readonly dialect: string; readonly method: string };
   readonly arguments: Json;
@@ -116,7 +116,7 @@ export interface TaskStory {
   readonly purgeAt: number | null;
   readonly wakeAt: number | null;
   /** Who advances it now. */
-  readonly holder?: { readonly name: string; readonly leaseUntil: number };
+  readonly worker?: { readonly name: string; readonly leaseUntil: number };
   readonly retryOf?: TaskId;
   readonly retriedAs?: TaskId;
   /** From the root down to its parent. */
@@ -129,7 +129,7 @@ export interface TaskStory {
   readonly omittedCalls: number;
   readonly questions: readonly Question[];
   /** What happened, in order; of very long stories the middle is left out. */
-  readonly events: readonly StoryEvent[];
+  readonly events: readonly HistoryEvent[];
   readonly omittedEvents: number;
   readonly audit: readonly AuditEntry[];
 }
@@ -184,7 +184,7 @@ export interface Question {
   readonly response?: JsonObject;
 }
 
-export interface StoryEvent {
+export interface HistoryEvent {
   readonly version: number;
   readonly at: number;
   readonly event: TaskEvent;

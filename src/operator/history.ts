@@ -22,7 +22,7 @@ import {
 } from '../model/redaction.ts';
 import type { Task, TaskId } from '../model/task.ts';
 import type { HistoryCommit } from '../ports/query.ts';
-import type { CallSpan, PassSpan, Question, StoryEvent } from './api.ts';
+import type { CallSpan, HistoryEvent, PassSpan, Question } from './api.ts';
 import { shortened, shortProgress, shortText } from './summary.ts';
 
 /** In characters of JSON. */
@@ -57,13 +57,13 @@ const ends: Partial<Record<TaskEvent['type'], PassSpan['end']>> = {
   finished: 'ended',
 };
 
-export class StoryReader {
+export class HistoryReader {
   readonly #secrecy: Secrecy;
   readonly #passes: Mutable<PassSpan>[] = [];
   readonly #calls: OpenCall[] = [];
   /** When each entry settled, in their order: a call is made when the one before it has. */
   readonly #settledAt: number[] = [];
-  readonly #events: StoryEvent[] = [];
+  readonly #events: HistoryEvent[] = [];
   #omittedEvents = 0;
   #version = 0;
   #arguments: Json = null;
@@ -189,7 +189,7 @@ export class StoryReader {
     return short;
   }
 
-  #keep(event: StoryEvent): void {
+  #keep(event: HistoryEvent): void {
     if (this.#events.push(event) <= mostShown) return;
     this.#events.splice(mostShown / 2, 1);
     this.#omittedEvents++;

@@ -15,29 +15,29 @@ import { openInputs, type Task, type TaskId } from '../model/task.ts';
 import type { Actor } from '../ports/audit.ts';
 import { onBehalfOf } from '../ports/change.ts';
 import {
-  type DamagedTask,
+  type CorruptTask,
   type HistoryPage,
-  isDamaged,
-  type SurveyCount,
-  type SurveyFilter,
+  isCorrupt,
+  type TaskCount,
+  type TaskFilter,
 } from '../ports/query.ts';
 import type { Database, Secrets } from '../ports/queue.ts';
-import { TaskDamaged } from '../ports/store-errors.ts';
+import { TaskCorrupt } from '../ports/store-errors.ts';
 import { runtime } from '../runtime/runtime.ts';
 import { Sealer } from '../security/sealing.ts';
 import type {
   About,
   ChangeMessage,
   ListOfTasks,
-  OperatorDesk,
+  OperatorApi,
   OverviewReport,
+  TaskDetails,
   TaskPage,
-  TaskStory,
   TaskSummary,
   Viewer,
 } from './api.ts';
 import { Changes } from './changes.ts';
-import { StoryReader } from './history.ts';
+import { HistoryReader } from './history.ts';
 import { isRetryable, retry, retryIdOf } from './retry.ts';
 import {
   damagedHistory,
@@ -85,7 +85,7 @@ export interface OperatorOptions {
   readonly changes?: Changes;
 }
 
-export class Operator implements OperatorDesk {
+export class Operator implements OperatorApi {
   readonly #tasks: Tasks;
   readonly #viewer: Viewer;
   readonly #version: string;
@@ -114,7 +114,7 @@ export class Operator implements OperatorDesk {
   async list({ limit = usuallyListed, cursor, ...filter }: ListOfTasks): Promise<TaskPage> {
     if (!Number.isInteger(limit) || limit < 1 || limit > mostListed)
       throw new BadQuery(`"limit" must be a whole number from 1 to ${mostListed}.`);
-    const { survey, secrets } = await this.#tasks.served();
+    const { queries: survey, secrets } = await this.#tasks.served();
     const sealer = await this.#cursorSealer(secrets);
     const now = this.#tasks.clock.now();
     const from = cursor !== undefined && sealer ? openedCursor(sealer, cursor, now) : cursor;
@@ -140,10 +140,10 @@ export class Operator implements OperatorDesk {
     return new Sealer(await secrets.get('cursors'), `desk cursors of ${owner}`);
   }
 
-  async count(filter: SurveyFilter): Promise<SurveyCount> {
+  async count(filter: TaskFilter): Promise<TaskCount> {
     const own = this.#own(filter);
     if (!own) return { count: 0, isMore: false };
-    const { survey } = await this.#tasks.served();
+    const { queries: survey } = await this.#tasks.served();
     return survey.count(own, mostCounted);
   }
 
@@ -152,7 +152,7 @@ export class Operator implements OperatorDesk {
       throw new BadQuery(
         `"window" must be a whole number of milliseconds from ${shortestWindowMs} (a minute) to ${longestWindowMs} (90 days).`,
       );
-    const { survey } = await this.#tasks.served();
+    const { queries: survey } = await this.#tasks.served();
     const now = this.#tasks.clock.now();
     // On a grid: the same buckets are asked for again, and a bar does not change while time goes on.
     const length = Math.ceil(windowMs / buckets);
@@ -160,30 +160,30 @@ export class Operator implements OperatorDesk {
     const since = until - length * buckets;
     const [overview, waiting, failing] = await Promise.all([
       survey.overview({ ...this.#viewer, since, until, buckets }),
-      this.#few({ standings: ['waiting'] }),
-      this.#few({ standings: ['failed', 'lost'] }),
+      this.#few({ statuses: ['waiting'] }),
+      this.#few({ statuses: ['failed', 'lost'] }),
     ]);
     return { ...overview, now, since, until, waiting, failing };
   }
 
-  async story(id: TaskId): Promise<TaskStory | undefined> {
+  async details(id: TaskId): Promise<TaskDetails | undefined> {
     try {
       return await this.#story(id);
     } catch (error) {
       const damaged = await damagedIn(await this.#tasks.served(), error);
       if (!damaged || damaged.id !== id) throw error;
-      const task = { ...this.#summary(damaged), ...(!isDamaged(damaged) && damagedHistory) };
+      const task = { ...this.#summary(damaged), ...(!isCorrupt(damaged) && damagedHistory) };
       return damagedStory(task, (await this.#auditOf(id)).entries);
     }
   }
 
-  async #story(id: TaskId): Promise<TaskStory | undefined> {
+  async #story(id: TaskId): Promise<TaskDetails | undefined> {
     const found = await this.#find(id, 'story');
     if (!found) return undefined;
     const database = await this.#tasks.served();
     const children = await this.#children(database, id);
     const secrets = new Map(children.map(({ summary, fields }) => [summary.id, fields]));
-    const reader = new StoryReader({
+    const reader = new HistoryReader({
       own: this.#tasks.secretsOf(found.task),
       of: (childId) => secrets.get(childId) ?? 'all',
     });
@@ -205,7 +205,7 @@ export class Operator implements OperatorDesk {
       ...(shown.phase === 'done' && { outcome: withoutLarge(shown.outcome) }),
       purgeAt: task.phase === 'done' ? task.purgeAt : null,
       wakeAt: live?.wakeAt ?? null,
-      ...(live?.holder && { holder: live.holder }),
+      ...(live?.worker && { worker: live.worker }),
       ...(retryOf !== undefined && { retryOf }),
       ...(retriedAs !== undefined && { retriedAs }),
       ancestors: found.ancestors.map((one) => ({ id: one.id, tool: one.tool })),
@@ -242,7 +242,7 @@ export class Operator implements OperatorDesk {
 
   async answer(id: TaskId, key: string, response: JsonObject): Promise<TaskSummary> {
     await this.#known(id, 'answer');
-    checkAnswers({ [key]: response }, this.#tasks.extents.largestValue);
+    checkAnswers({ [key]: response }, this.#tasks.engineLimits.maxValueSize);
     const { store } = await this.#tasks.served();
     const { task } = await store.update('task', id, (one) => {
       if (!openInputs(one).some((input) => input.key === key))
@@ -264,7 +264,7 @@ export class Operator implements OperatorDesk {
   // --- Who may see what -----------------------------------------------------------------------------------
 
   /** Undefined if the viewer may see nothing of it. */
-  #own(filter: SurveyFilter): SurveyFilter | undefined {
+  #own(filter: TaskFilter): TaskFilter | undefined {
     const { owner = filter.owner } = this.#viewer;
     return filter.owner === undefined || filter.owner === owner ? { ...filter, ...this.#viewer } : undefined;
   }
@@ -282,7 +282,7 @@ export class Operator implements OperatorDesk {
     const ancestors: Task[] = [];
     for (let above = task?.parentId; above !== undefined; above = ancestors[0]?.parentId) {
       const parent = await store.get(above).catch((error: unknown) => {
-        if (error instanceof TaskDamaged) return 'damaged' as const;
+        if (error instanceof TaskCorrupt) return 'damaged' as const;
         throw error;
       });
       // Above it nothing is known.
@@ -297,11 +297,11 @@ export class Operator implements OperatorDesk {
 
   // --- Reading --------------------------------------------------------------------------------------------
 
-  #summary(task: Task | DamagedTask): TaskSummary {
+  #summary(task: Task | CorruptTask): TaskSummary {
     return redactedSummary(task, this.#tasks);
   }
 
-  async #few(filter: SurveyFilter): Promise<TaskSummary[]> {
+  async #few(filter: TaskFilter): Promise<TaskSummary[]> {
     const found: TaskSummary[] = [];
     let pages = 0;
     for await (const { tasks } of pagesOf((from) => this.list({ ...filter, limit: few, ...from }))) {
@@ -312,7 +312,7 @@ export class Operator implements OperatorDesk {
   }
 
   /** Page by page, others taking their turns in between. False if there is no such task. */
-  async #readHistory({ survey }: Database, id: TaskId, reader: StoryReader): Promise<boolean> {
+  async #readHistory({ queries: survey }: Database, id: TaskId, reader: HistoryReader): Promise<boolean> {
     for (let afterVersion: number | undefined = 0; afterVersion !== undefined; ) {
       const page: HistoryPage | undefined = await survey.history(id, { afterVersion, limit: historyPage });
       if (!page) return false;
@@ -334,7 +334,7 @@ export class Operator implements OperatorDesk {
     const look = async (one: TaskId) => {
       const child = await store.get(one).catch((error: unknown) => damagedIn(database, error));
       if (!child) return [];
-      const fields: SecretFields = isDamaged(child) ? 'all' : this.#tasks.secretsOf(child);
+      const fields: SecretFields = isCorrupt(child) ? 'all' : this.#tasks.secretsOf(child);
       return [{ summary: this.#summary(child), fields }];
     };
     const children: Awaited<ReturnType<typeof look>> = [];
@@ -387,7 +387,7 @@ function openedCursor(sealer: Sealer, cursor: string, now: number): string {
   );
 }
 
-function withoutLarge(outcome: Outcome): NonNullable<TaskStory['outcome']> {
+function withoutLarge(outcome: Outcome): NonNullable<TaskDetails['outcome']> {
   if (outcome.kind !== 'result' || !isLargerThan(outcome.value, largeResult)) return outcome;
   return { ...outcome, value: null, isLarge: true };
 }

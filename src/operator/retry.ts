@@ -7,16 +7,16 @@ import type { Tasks } from '../engine/tasks.ts';
 import type { CreateOptions } from '../engine/tasks-options.ts';
 import { hasCode, refusal } from '../model/errors.ts';
 import { isJsonObject, type Json } from '../model/json.ts';
-import { type Standing, standingOf } from '../model/status.ts';
+import { statusOf, type TaskStatus } from '../model/status.ts';
 import type { DoneTask, Task, TaskId } from '../model/task.ts';
 import type { Actor } from '../ports/audit.ts';
 import type { Database } from '../ports/queue.ts';
 import { keyedId } from '../security/sealing.ts';
 
-const retryable: ReadonlySet<Standing> = new Set<Standing>(['failed', 'lost', 'cancelled']);
+const retryable: ReadonlySet<TaskStatus> = new Set<TaskStatus>(['failed', 'lost', 'cancelled']);
 
 export function isRetryable(task: Task): task is DoneTask {
-  return retryable.has(standingOf(task));
+  return retryable.has(statusOf(task));
 }
 
 /** The id of the task that a retry makes, or has made. */
@@ -27,7 +27,7 @@ export async function retryIdOf({ secrets }: Database, id: TaskId): Promise<Task
 /** The task that is or was made of the same call; refused unless there is reason to. */
 export async function retry(tasks: Tasks, task: Task, by: Actor): Promise<Task> {
   if (task.parentId !== undefined) throw refusal('NOT_A_ROOT', task.id, task.rootId);
-  if (!isRetryable(task)) throw refusal('NOT_RETRYABLE', task.id, standingOf(task));
+  if (!isRetryable(task)) throw refusal('NOT_RETRYABLE', task.id, statusOf(task));
   const database = await tasks.served();
   const id = await retryIdOf(database, task.id);
   const made = await database.store.get(id);
@@ -51,13 +51,13 @@ function inheritance({ id, origin, retention, createdAt, deadlineAt }: DoneTask)
   return {
     origin: { dialect, method, ...(answers && { answers }), retryOf: id },
     ...(retention.ms !== null &&
-      (retention.from === 'creation' ? { ttlMs: retention.ms } : { longestRetentionMs: retention.ms })),
-    ...(deadlineAt !== null && { longestDeadlineMs: deadlineAt - createdAt }),
+      (retention.from === 'creation' ? { ttlMs: retention.ms } : { maxRetentionMs: retention.ms })),
+    ...(deadlineAt !== null && { maxDeadlineMs: deadlineAt - createdAt }),
   };
 }
 
 /** A journal opens with them; the rest of it may be long, and is not read. */
-async function argumentsOf({ survey }: Database, id: TaskId): Promise<Json> {
+async function argumentsOf({ queries: survey }: Database, id: TaskId): Promise<Json> {
   const page = await survey.history(id, { afterVersion: 0, limit: 1 });
   const opening = page?.commits[0]?.journal[0];
   if (!isJsonObject(opening) || opening.arguments === undefined) throw refusal('TASK_NOT_FOUND', id);

@@ -7,31 +7,31 @@ import type { Tasks } from '../engine/tasks.ts';
 import { isJsonObject, type Json } from '../model/json.ts';
 import type { Outcome } from '../model/outcome.ts';
 import { redactTask } from '../model/redaction.ts';
-import { standingOf } from '../model/status.ts';
+import { statusOf } from '../model/status.ts';
 import { openInputs, type Progress, type Task } from '../model/task.ts';
 import type { AuditEntry } from '../ports/audit.ts';
-import { type DamagedTask, isDamaged } from '../ports/query.ts';
+import { type CorruptTask, isCorrupt } from '../ports/query.ts';
 import type { Database } from '../ports/queue.ts';
-import { TaskDamaged } from '../ports/store-errors.ts';
-import type { TaskStory, TaskSummary } from './api.ts';
+import { TaskCorrupt } from '../ports/store-errors.ts';
+import type { TaskDetails, TaskSummary } from './api.ts';
 
 const longestLine = 300;
 
 /** A row of a list, from a task as it is stored. */
-export function redactedSummary(task: Task | DamagedTask, tasks: Pick<Tasks, 'secretsOf'>): TaskSummary {
-  return isDamaged(task) ? damagedSummary(task) : summaryOf(redactTask(task, tasks.secretsOf(task)));
+export function redactedSummary(task: Task | CorruptTask, tasks: Pick<Tasks, 'secretsOf'>): TaskSummary {
+  return isCorrupt(task) ? damagedSummary(task) : summaryOf(redactTask(task, tasks.secretsOf(task)));
 }
 
 export function summaryOf(task: Task): TaskSummary {
-  const { statusMessage, stuck, progress, parentId } = task;
+  const { statusMessage, blocked: stuck, progress, parentId } = task;
   const problem = task.phase === 'done' ? problemOf(task.outcome) : undefined;
   return {
     id: task.id,
     owner: task.owner,
     tool: task.tool,
     toolVersion: task.toolVersion,
-    standing: standingOf(task),
-    ...(stuck && { stuck: shortText(stuck.message, longestLine) }),
+    status: statusOf(task),
+    ...(stuck && { blocked: shortText(stuck.message, longestLine) }),
     ...(statusMessage !== undefined && { statusMessage: shortText(statusMessage, longestLine) }),
     ...(progress && { progress: shortProgress(progress, longestLine) }),
     ...(problem !== undefined && { problem: oneLine(problem) }),
@@ -73,22 +73,22 @@ function oneLine(text: string): string {
 
 /** What is known of a task that could not be read, if that is what went wrong. */
 export async function damagedIn(
-  { survey }: Pick<Database, 'survey'>,
+  { queries: survey }: Pick<Database, 'queries'>,
   error: unknown,
-): Promise<Task | DamagedTask | undefined> {
-  if (!(error instanceof TaskDamaged)) throw error;
+): Promise<Task | CorruptTask | undefined> {
+  if (!(error instanceof TaskCorrupt)) throw error;
   return (await survey.list({ text: error.taskId, limit: 1 })).tasks[0];
 }
 
 /** What can be told of a task whose record cannot be read. */
-function damagedSummary({ id, owner, tool, standing = 'lost', createdAt }: DamagedTask): TaskSummary {
+function damagedSummary({ id, owner, tool, status: standing = 'lost', createdAt }: CorruptTask): TaskSummary {
   return {
     id,
     owner,
     tool,
     toolVersion: '',
-    standing,
-    isDamaged: true,
+    status: standing,
+    isCorrupt: true,
     problem: 'Its record in the store is damaged. Other tasks are not affected; restore it from a back-up.',
     createdAt,
     updatedAt: createdAt,
@@ -104,12 +104,12 @@ function damagedSummary({ id, owner, tool, standing = 'lost', createdAt }: Damag
 
 /** The task can be read, and what happened to it cannot. */
 export const damagedHistory = {
-  isDamaged: true,
+  isCorrupt: true,
   problem: 'The record of its steps is damaged. Other tasks are not affected; restore it from a back-up.',
 } as const;
 
 /** Of its story only the audit log is left. */
-export function damagedStory(task: TaskSummary, audit: readonly AuditEntry[]): TaskStory {
+export function damagedStory(task: TaskSummary, audit: readonly AuditEntry[]): TaskDetails {
   return {
     task,
     origin: { dialect: 'unknown', method: 'unknown' },

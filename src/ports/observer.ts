@@ -43,7 +43,7 @@ export interface Observer {
   storeRecovered(recovery: { readonly at: number; readonly failedMs: number }): void;
 
   /** What is stored of this task cannot be read. Told each time that somebody comes across it. */
-  damaged(damage: { readonly at: number; readonly task: TaskId; readonly message: string }): void;
+  corrupt(damage: { readonly at: number; readonly task: TaskId; readonly message: string }): void;
 
   /** What was counted, in the text format of Prometheus; absent if nothing is. */
   readonly metrics?: () => Promise<string>;
@@ -114,7 +114,7 @@ export const unobserved: Observer = {
   warned() {},
   storeFailed() {},
   storeRecovered() {},
-  damaged() {},
+  corrupt() {},
 };
 
 export function quietly(tell: () => void): void {

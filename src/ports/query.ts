@@ -3,19 +3,19 @@
  * milliseconds, however many tasks there are: a page that would take too long ends early, and its cursor continues.
  * Queries return roots, plain calls among them. Subtasks belong to their root, with one exception: a query for `waiting`
  * also returns subtasks with an open question, because questions are answered where they are asked.
- * `testSurvey()` in `holdfast/testing` tests every implementation.
+ * `testQueries()` in `holdfast/testing` tests every implementation.
  */
 import type { Json } from '../model/json.ts';
-import type { Standing } from '../model/status.ts';
+import type { TaskStatus } from '../model/status.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
 import type { CommitOfTask } from './store.ts';
 
-export interface Survey {
+export interface TaskQueries {
   /** Tasks, the newest first. Large results may be left out (their value is null). */
-  list(query: SurveyFilter & { readonly limit: number; readonly cursor?: string }): Promise<SurveyPage>;
+  list(query: TaskFilter & { readonly limit: number; readonly cursor?: string }): Promise<QueryPage>;
 
   /** How many tasks fit. Counting ends at `upTo`, or when it takes too long. */
-  count(filter: SurveyFilter, upTo: number): Promise<SurveyCount>;
+  count(filter: TaskFilter, upTo: number): Promise<TaskCount>;
 
   /**
    * The live tasks, and those that ended between `since` and `until`, in `buckets` of equal length. Buckets that are over
@@ -31,11 +31,11 @@ export interface Survey {
 }
 
 /** A task fits if all of it does. */
-export interface SurveyFilter {
+export interface TaskFilter {
   readonly owner?: Owner;
   readonly tool?: string;
   /** With `waiting`, subtasks that have an open question fit too, at any depth. */
-  readonly standings?: readonly Standing[];
+  readonly statuses?: readonly TaskStatus[];
   /** Created at this moment or later. */
   readonly since?: number;
   /** Created before this moment. */
@@ -45,23 +45,23 @@ export interface SurveyFilter {
 }
 
 /** A task whose record is damaged: what its columns tell. */
-export interface DamagedTask extends Pick<Task, 'id' | 'owner' | 'tool' | 'createdAt'> {
-  readonly isDamaged: true;
+export interface CorruptTask extends Pick<Task, 'id' | 'owner' | 'tool' | 'createdAt'> {
+  readonly isCorrupt: true;
   /** Not known of a subtask. */
-  readonly standing?: Standing;
+  readonly status?: TaskStatus;
 }
 
-export function isDamaged(task: Task | DamagedTask): task is DamagedTask {
-  return 'isDamaged' in task;
+export function isCorrupt(task: Task | CorruptTask): task is CorruptTask {
+  return 'isCorrupt' in task;
 }
 
-export interface SurveyPage {
-  readonly tasks: readonly (Task | DamagedTask)[];
+export interface QueryPage {
+  readonly tasks: readonly (Task | CorruptTask)[];
   /** Present if there may be more. A page may be short or empty and not be the last. */
   readonly nextCursor?: string;
 }
 
-export interface SurveyCount {
+export interface TaskCount {
   readonly count: number;
   /** There may be more than were counted. */
   readonly isMore: boolean;

@@ -6,7 +6,7 @@ import type { Json } from '../model/json.ts';
 import type { Task, TaskId } from '../model/task.ts';
 import type { Audit } from './audit.ts';
 import type { Calls } from './calls.ts';
-import type { Survey } from './query.ts';
+import type { TaskQueries } from './query.ts';
 import type { Sessions } from './sessions.ts';
 import type { Store } from './store.ts';
 import type { StoreError } from './store-errors.ts';
@@ -61,7 +61,7 @@ export interface Backlog {
 }
 
 /** A holder that lost its right to a task. */
-export interface FreedHolder {
+export interface FreedWorker {
   readonly name: string;
   /** The lease that expired: if it was renewed since, nothing was lost. Absent if the process is dead. */
   readonly leaseUntil?: number;
@@ -81,7 +81,7 @@ export interface Database {
   readonly sessions: Sessions;
   readonly calls: Calls;
   readonly audit: Audit;
-  readonly survey: Survey;
+  readonly queries: TaskQueries;
   /** Calls back when a connection was lost, also if what was under way on it is then done on another. */
   onDisconnected?(listener: (error: StoreError) => void): void;
   close(): Promise<void>;

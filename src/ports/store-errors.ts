@@ -2,7 +2,7 @@
 import { type StoreErrorCode, Unavailable } from '../model/errors.ts';
 import type { TaskId } from '../model/task.ts';
 
-export type StoreTrouble = 'full' | 'readOnly' | 'damaged' | 'busy' | 'unreachable' | 'closed' | 'other';
+export type StoreTrouble = 'full' | 'readOnly' | 'corrupt' | 'busy' | 'unreachable' | 'closed' | 'other';
 
 export class StoreError extends Unavailable {
   declare readonly code: StoreErrorCode;
@@ -27,8 +27,8 @@ export class StoreError extends Unavailable {
 const troubles: Partial<Record<StoreErrorCode, StoreTrouble>> = {
   STORE_FULL: 'full',
   STORE_READ_ONLY: 'readOnly',
-  STORE_CORRUPT: 'damaged',
-  TASK_DAMAGED: 'damaged',
+  STORE_CORRUPT: 'corrupt',
+  TASK_CORRUPT: 'corrupt',
   STORE_BUSY: 'busy',
   STORE_NOT_OPENED: 'unreachable',
   STORE_TIMED_OUT: 'unreachable',
@@ -38,7 +38,7 @@ const troubles: Partial<Record<StoreErrorCode, StoreTrouble>> = {
 const reasons: Record<StoreTrouble, string> = {
   full: 'disk full',
   readOnly: 'read-only',
-  damaged: 'damaged',
+  corrupt: 'corrupt',
   busy: 'busy',
   unreachable: 'not reachable',
   closed: 'the server is stopping',
@@ -48,16 +48,16 @@ const reasons: Record<StoreTrouble, string> = {
 /** Where trying again soon would not help. */
 const remedies: Partial<Record<StoreTrouble, string>> = {
   readOnly: 'Nothing was changed; tell whoever runs this server.',
-  damaged: 'Nothing was changed; tell whoever runs this server.',
+  corrupt: 'Nothing was changed; tell whoever runs this server.',
 };
 
 /** The stored record of one task cannot be read. All other tasks are as they were. */
-export class TaskDamaged extends StoreError {
+export class TaskCorrupt extends StoreError {
   readonly taskId: TaskId;
 
   constructor(place: string, taskId: TaskId, problem: string, cause?: unknown) {
     super(
-      'TASK_DAMAGED',
+      'TASK_CORRUPT',
       place,
       `the record of task ${taskId} is damaged (${problem})`,
       'Other tasks are not affected. Restore this one from a back-up.',

@@ -10,7 +10,7 @@ import type { TaskEvent } from '../model/event.ts';
 import type { Json } from '../model/json.ts';
 import type { Owner, Task, TaskId } from '../model/task.ts';
 import type { Change, Family, Lineage, Verdict } from './change.ts';
-import type { FreedHolder, ToolVersion } from './queue.ts';
+import type { FreedWorker, ToolVersion } from './queue.ts';
 
 export interface Store {
   /** Makes a task. `decide` is given the task that already bears the idempotency key or the id, if there is one. */
@@ -53,7 +53,7 @@ export interface Store {
   list(query: ListQuery): Promise<Page>;
 
   /** How many root tasks an owner has, or all owners, or how many of them are live; no more than `upTo` are counted. */
-  count(owner: Owner | undefined, what: 'live' | 'kept', upTo: number): Promise<number>;
+  count(owner: Owner | undefined, what: 'live' | 'stored', upTo: number): Promise<number>;
 
   /** What happened to a task after that version, in order: so many commits of it at most. */
   commitsOf(id: TaskId, afterVersion: number, limit: number): Promise<CommitOfTask[]>;
@@ -83,7 +83,7 @@ export interface Store {
    * Hears of every commit from now on, those of other processes included: in order per task and at least once. A version
    * that was heard already may come again.
    */
-  subscribe(listener: (commit: CommitNotice) => void): () => void;
+  subscribe(listener: (commit: CommittedChange) => void): () => void;
 
   close(): Promise<void>;
 }
@@ -98,7 +98,7 @@ export interface Reach {
 }
 
 /** `freed` is the evidence that the previous holder lost its right. */
-export type ClaimRule = (task: Task, freed: FreedHolder | undefined) => Verdict;
+export type ClaimRule = (task: Task, freed: FreedWorker | undefined) => Verdict;
 
 export interface ClaimQuery {
   readonly tools: readonly ToolVersion[];
@@ -140,7 +140,7 @@ export interface Page {
   /** Present if and only if there is more. */
   readonly nextCursor?: string;
   /** Tasks that belong here and are left out, because their records are damaged. */
-  readonly damaged?: readonly TaskId[];
+  readonly corrupt?: readonly TaskId[];
 }
 
 export interface CommitOfTask {
@@ -149,7 +149,7 @@ export interface CommitOfTask {
   readonly events: readonly TaskEvent[];
 }
 
-export interface CommitNotice extends CommitOfTask {
+export interface CommittedChange extends CommitOfTask {
   readonly taskId: TaskId;
   /** The root of the tree that it is part of. */
   readonly rootId: TaskId;

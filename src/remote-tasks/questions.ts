@@ -3,7 +3,7 @@ import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { MalformedAnswer, RemoteError, UnknownQuestion } from './errors.ts';
 import type { Seen } from './remote-dialect.ts';
 import type { Message } from './remote-task.ts';
-import type { PursuitParts } from './task-poller.ts';
+import type { TaskPollerParts } from './task-poller.ts';
 
 export interface Question extends Message {
   readonly taskId: string;
@@ -57,13 +57,13 @@ class Asked {
 }
 
 export class Questions {
-  readonly #parts: PursuitParts;
+  readonly #parts: TaskPollerParts;
   readonly #signal: AbortSignal;
   readonly #send: (message: Message) => Promise<JsonObject>;
   readonly #asked = new Map<string, Asked>();
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(parts: PursuitParts, signal: AbortSignal, send: (message: Message) => Promise<JsonObject>) {
+  constructor(parts: TaskPollerParts, signal: AbortSignal, send: (message: Message) => Promise<JsonObject>) {
     this.#parts = parts;
     this.#signal = signal;
     this.#send = send;

@@ -5,7 +5,7 @@ import type { JsonObject } from '../model/json.ts';
 import { MalformedAnswer, TaskCancelled, TaskExpired, TaskFailed, TaskLost } from './errors.ts';
 import type { RemoteTask } from './remote-task.ts';
 
-export type Ending =
+export type RemoteOutcome =
   | { readonly kind: 'result'; readonly result: JsonObject }
   | { readonly kind: 'failed'; readonly error: Omit<WireFault, 'code'> & { readonly code?: number } }
   | { readonly kind: 'cancelled'; readonly reason?: string }
@@ -14,7 +14,7 @@ export type Ending =
   | { readonly kind: 'lost'; readonly why: string };
 
 /** What a task that is over says of its end itself; undefined if it has to be asked for. */
-export function endingIn(task: RemoteTask): Ending | undefined {
+export function endingIn(task: RemoteTask): RemoteOutcome | undefined {
   const { status, result, error, message } = task;
   switch (status) {
     case 'completed':
@@ -33,7 +33,7 @@ export function endingIn(task: RemoteTask): Ending | undefined {
 }
 
 /** … and there is nothing to ask for. */
-export function endingWithout(task: RemoteTask): Ending {
+export function endingWithout(task: RemoteTask): RemoteOutcome {
   if (task.status === 'completed')
     throw new MalformedAnswer(`task ${task.taskId} is completed and has no result`);
   return { kind: 'failed', error: { message: task.message ?? `Task ${task.taskId} failed.` } };
@@ -44,7 +44,7 @@ export function endingOfUnknown(
   { createdAt, ttlMs }: { readonly createdAt: number | undefined; readonly ttlMs: number | null | undefined },
   why: string,
   now: number,
-): Ending {
+): RemoteOutcome {
   if (createdAt !== undefined && typeof ttlMs === 'number' && now >= createdAt + ttlMs)
     return { kind: 'expired', ttlMs };
   return { kind: 'lost', why };
@@ -65,7 +65,7 @@ export function checkedSize(size: number, largest: number): void {
 }
 
 /** The result, or what went wrong as an error. */
-export function resultOf(taskId: string, ending: Ending): JsonObject {
+export function resultOf(taskId: string, ending: RemoteOutcome): JsonObject {
   switch (ending.kind) {
     case 'result':
       return ending.result;

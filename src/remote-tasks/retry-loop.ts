@@ -5,7 +5,7 @@ import { internalError } from '../dialects/json-rpc.ts';
 import { backoffMs } from '../runtime/backoff.ts';
 import { maxTimeoutMs, runtime } from '../runtime/runtime.ts';
 import { ConnectionLost, RemoteError, RequestTimedOut, ServerUnreachable, TaskOverdue } from './errors.ts';
-import type { Ending } from './remote-outcome.ts';
+import type { RemoteOutcome } from './remote-outcome.ts';
 
 export interface PaceOptions {
   /** Never look sooner than this. Default 100 ms. */
@@ -65,7 +65,7 @@ export class Pace {
  * Waits that can be ended. However many there are, their signal has one listener: it searches its list for each that is
  * added or removed, and thousands of subtasks wait at the same time.
  */
-export class Halt {
+export class CancellableWait {
   readonly signal: AbortSignal;
   readonly #held = new Set<(reason: unknown) => void>();
 
@@ -86,7 +86,7 @@ export class Halt {
   }
 
   /** Until the time has passed; once the bell rings, only as long as it must be. */
-  pause(ms: number, bell?: Bell, mustMs = () => 0): Promise<void> {
+  pause(ms: number, bell?: Wakeup, mustMs = () => 0): Promise<void> {
     return new Promise((resolve, reject) => {
       const settle = (act: () => void) => {
         runtime.clearTimeout(timer);
@@ -106,7 +106,7 @@ export class Halt {
 }
 
 /** Says that there is news. What rang while nobody listened is heard by the next who does. */
-export class Bell {
+export class Wakeup {
   #hasRung = false;
   #listener: (() => void) | undefined;
 
@@ -130,7 +130,7 @@ export class Bell {
 
 interface InsistOptions {
   readonly pace: Pace;
-  readonly unreachableForMs: number;
+  readonly reconnectTimeoutMs: number;
   readonly pause: (ms: number) => Promise<void>;
   /** Is it sent again after this error? */
   readonly isPassing: (error: Error) => boolean;
@@ -138,9 +138,9 @@ interface InsistOptions {
 }
 
 /** Asks until there is an answer, or for as long as a caller has patience. What did not get through is sent again. */
-export async function insist<T>(
+export async function retryUntilAnswered<T>(
   request: () => Promise<T>,
-  { pace, unreachableForMs, pause, isPassing, onFailure }: InsistOptions,
+  { pace, reconnectTimeoutMs, pause, isPassing, onFailure }: InsistOptions,
 ): Promise<T> {
   const since = runtime.monotonic();
   for (let failures = 1; ; failures++) {
@@ -150,7 +150,7 @@ export async function insist<T>(
       if (!(error instanceof Error) || !isPassing(error)) throw error;
       onFailure?.(error);
       const passed = runtime.monotonic() - since;
-      if (passed > unreachableForMs) throw new ServerUnreachable(passed, error.message);
+      if (passed > reconnectTimeoutMs) throw new ServerUnreachable(passed, error.message);
       const retryAfterMs = error instanceof ConnectionLost ? error.retryAfterMs : undefined;
       await pause(pace.next({ hintMs: 0, failures, retryAfterMs }));
     }
@@ -166,9 +166,9 @@ export function saysNothing(error: Error, isRepeatable: boolean): boolean {
 
 /** The peer does not know the task any more. */
 export class Gone extends Error {
-  readonly ending: Ending;
+  readonly ending: RemoteOutcome;
 
-  constructor(ending: Ending) {
+  constructor(ending: RemoteOutcome) {
     super('The task is gone.');
     this.ending = ending;
   }
@@ -176,12 +176,12 @@ export class Gone extends Error {
 
 /**
  * How long a caller waits for one task. A server that gives no proper answer is given up once that has lasted as long
- * as the task's ttl; a server that keeps reporting an unfinished task is given up `unreachableForMs` after its ttl. A
+ * as the task's ttl; a server that keeps reporting an unfinished task is given up `reconnectTimeoutMs` after its ttl. A
  * task without a ttl has no limit while its server answers. Giving up ends nothing: the call can be resumed.
  */
 export class Patience {
   readonly #taskId: string;
-  readonly #unreachableForMs: number;
+  readonly #reconnectTimeoutMs: number;
   /** Monotonic: neither a clock that is set nor the clock of the server counts. */
   readonly #knownSince = runtime.monotonic();
   /** The last that the server reported; later answers need not repeat it. */
@@ -190,9 +190,9 @@ export class Patience {
   #overdueSince: number | undefined;
 
   /** With the ttl as the create result has it. */
-  constructor(taskId: string, unreachableForMs: number, ttlMs: number | null | undefined) {
+  constructor(taskId: string, reconnectTimeoutMs: number, ttlMs: number | null | undefined) {
     this.#taskId = taskId;
-    this.#unreachableForMs = unreachableForMs;
+    this.#reconnectTimeoutMs = reconnectTimeoutMs;
     this.ttlMs = ttlMs;
   }
 
@@ -206,7 +206,7 @@ export class Patience {
     }
     this.#overdueSince ??= now;
     const forMs = now - this.#overdueSince;
-    if (forMs <= this.#unreachableForMs) return;
+    if (forMs <= this.#reconnectTimeoutMs) return;
     throw new TaskOverdue(
       this.#taskId,
       `the server still reports it as ${status}, ${seconds(forMs)} after its ttl of ${this.ttlMs} ms.`,

@@ -13,10 +13,10 @@ import { type Answering, Questions } from './questions.ts';
 import type { RemoteDialect } from './remote-dialect.ts';
 import {
   checkedSize,
-  type Ending,
   endingIn,
   endingOfUnknown,
   endingWithout,
+  type RemoteOutcome,
   sizeOf,
 } from './remote-outcome.ts';
 import {
@@ -27,7 +27,15 @@ import {
   TreeGuard,
   type TreeLimits,
 } from './remote-task.ts';
-import { Bell, Gone, Halt, insist, type Pace, Patience, saysNothing } from './retry-loop.ts';
+import {
+  CancellableWait,
+  Gone,
+  type Pace,
+  Patience,
+  retryUntilAnswered,
+  saysNothing,
+  Wakeup,
+} from './retry-loop.ts';
 
 /** Whoever holds the tasks. */
 export interface RemotePeer {
@@ -60,7 +68,7 @@ export type TaskUpdate =
   | { readonly type: 'unreachable'; readonly why: string }
   | { readonly type: 'reachable' };
 
-export interface PursuitParts {
+export interface TaskPollerParts {
   readonly peer: RemotePeer;
   readonly dialect: RemoteDialect;
   readonly pace: Pace;
@@ -69,10 +77,10 @@ export interface PursuitParts {
   readonly onUpdate: (update: TaskUpdate) => void;
   /** Ends the pursuit, and nothing else. */
   readonly signal: AbortSignal;
-  readonly unreachableForMs: number;
+  readonly reconnectTimeoutMs: number;
   readonly limits?: TreeLimits;
   /** Of all tasks of the tree together, in characters of JSON. */
-  readonly largestResult?: number;
+  readonly maxResultSize?: number;
   /** What the peer said of the task when it made it. */
   readonly first?: RemoteTask | undefined;
   /** Limits the concurrent requests to the peer, of this task and of others. */
@@ -87,47 +95,47 @@ export const mostAtOnce = 8;
 const mostStreams = 32;
 
 /** A task as far as it was pursued. */
-export interface Pursued {
+export interface PolledTask {
   readonly task: RemoteTask;
-  readonly ending?: Ending;
-  readonly children: readonly Pursued[];
+  readonly ending?: RemoteOutcome;
+  readonly children: readonly PolledTask[];
 }
 
 /** One task on its way. */
 interface Path {
   readonly taskId: string;
-  readonly bell: Bell;
+  readonly bell: Wakeup;
   readonly patience: Patience;
   readonly children: { readonly path: Path; readonly end: Promise<void> }[];
   readonly isParentDone: () => boolean;
   /** Its outcome is being waited for, on a stream that brings questions (2025-11-25). */
   isOutcomeAsked: boolean;
   /** The outcome that came on that stream. */
-  early: Ending | undefined;
+  early: RemoteOutcome | undefined;
 }
 
-export class Pursuit {
+export class TaskPoller {
   readonly #rootId: string;
-  readonly #parts: PursuitParts;
+  readonly #parts: TaskPollerParts;
   readonly #guard: TreeGuard;
   readonly #tasks = new Map<string, RemoteTask>();
-  readonly #endings = new Map<string, Ending>();
+  readonly #endings = new Map<string, RemoteOutcome>();
   readonly #questions: Questions;
   readonly #requests: Semaphore;
   readonly #stopped = new AbortController();
-  readonly #halt: Halt;
+  readonly #halt: CancellableWait;
   readonly #streams = new Semaphore(mostStreams);
   #failure: { readonly error: unknown } | undefined;
   #isUnreachable = false;
   #unknownUntil = 0;
   #size = 0;
 
-  constructor(rootId: string, parts: PursuitParts) {
+  constructor(rootId: string, parts: TaskPollerParts) {
     this.#rootId = rootId;
     this.#parts = parts;
     this.#guard = new TreeGuard(rootId, parts.limits);
     this.#requests = parts.requests ?? new Semaphore(mostAtOnce);
-    this.#halt = new Halt(AbortSignal.any([parts.signal, this.#stopped.signal]));
+    this.#halt = new CancellableWait(AbortSignal.any([parts.signal, this.#stopped.signal]));
     this.#questions = new Questions(parts, this.#halt.signal, (message) => this.#send(message));
   }
 
@@ -135,7 +143,7 @@ export class Pursuit {
    * Resolves when the root is over and so is everything below it. Rejects with Gone if the peer does not know it, also
    * after `unknownForMs`: until then the peer may still be creating it.
    */
-  async run({ unknownForMs = 0 } = {}): Promise<Ending> {
+  async run({ unknownForMs = 0 } = {}): Promise<RemoteOutcome> {
     this.#unknownUntil = runtime.monotonic() + unknownForMs;
     try {
       return await this.#follow(this.#pathTo(this.#rootId, () => false));
@@ -148,7 +156,7 @@ export class Pursuit {
   }
 
   /** The tree as it is known, its results in the order of their creation. */
-  tree(taskId = this.#rootId): Pursued | undefined {
+  tree(taskId = this.#rootId): PolledTask | undefined {
     const task = this.#tasks.get(taskId);
     if (!task) return undefined;
     const ending = this.#endings.get(taskId);
@@ -158,7 +166,7 @@ export class Pursuit {
 
   // --- One task -------------------------------------------------------------------------------------------
 
-  async #follow(path: Path): Promise<Ending> {
+  async #follow(path: Path): Promise<RemoteOutcome> {
     const { taskId, bell } = path;
     const { pace, news } = this.#parts;
     const heard = news?.of(taskId, () => bell.ring());
@@ -185,7 +193,7 @@ export class Pursuit {
   }
 
   /** Looks once. What it shows is taken up; if that is the end, it is given. */
-  async #look(path: Path): Promise<Ending | undefined> {
+  async #look(path: Path): Promise<RemoteOutcome | undefined> {
     const { taskId, bell, children, patience } = path;
     const { dialect } = this.#parts;
     const wasOrphaned = path.isParentDone();
@@ -225,10 +233,10 @@ export class Pursuit {
   }
 
   #pathTo(taskId: string, isParentDone: () => boolean): Path {
-    const { unreachableForMs } = this.#parts;
+    const { reconnectTimeoutMs } = this.#parts;
     const ttlMs = this.#known(taskId)?.ttlMs;
-    const patience = new Patience(taskId, unreachableForMs, ttlMs);
-    const bell = new Bell();
+    const patience = new Patience(taskId, reconnectTimeoutMs, ttlMs);
+    const bell = new Wakeup();
     return { taskId, bell, patience, children: [], isParentDone, isOutcomeAsked: false, early: undefined };
   }
 
@@ -253,7 +261,7 @@ export class Pursuit {
   }
 
   /** It is over, and waits only for what is below it. */
-  async #finish({ taskId, children }: Path, ending: Ending): Promise<Ending> {
+  async #finish({ taskId, children }: Path, ending: RemoteOutcome): Promise<RemoteOutcome> {
     this.#endings.set(taskId, ending);
     for (const { path } of children) path.bell.ring();
     await Promise.all(children.map(({ end }) => end));
@@ -262,12 +270,12 @@ export class Pursuit {
     return ending;
   }
 
-  #ended(taskId: string, ending: Ending): Ending {
+  #ended(taskId: string, ending: RemoteOutcome): RemoteOutcome {
     this.#endings.set(taskId, ending);
-    const { largestResult } = this.#parts;
-    if (ending.kind !== 'result' || largestResult === undefined) return ending;
+    const { maxResultSize } = this.#parts;
+    if (ending.kind !== 'result' || maxResultSize === undefined) return ending;
     this.#size += sizeOf(ending.result);
-    checkedSize(this.#size, largestResult);
+    checkedSize(this.#size, maxResultSize);
     return ending;
   }
 
@@ -290,7 +298,7 @@ export class Pursuit {
     return added;
   }
 
-  async #fetched(task: RemoteTask, { early }: Path): Promise<Ending> {
+  async #fetched(task: RemoteTask, { early }: Path): Promise<RemoteOutcome> {
     const { dialect } = this.#parts;
     const message = dialect.result?.(task.taskId);
     if (!message || (task.status !== 'completed' && !dialect.resultWaits)) return endingWithout(task);
@@ -336,7 +344,7 @@ export class Pursuit {
       signal.throwIfAborted();
       return this.#requests.run(() => peer.request(message, { signal }), this.#halt);
     };
-    const answer = await insist(request, {
+    const answer = await retryUntilAnswered(request, {
       ...this.#parts,
       pause: (ms) => this.#halt.pause(ms),
       isPassing: (error) => !signal.aborted && saysNothing(error, isRepeatable),

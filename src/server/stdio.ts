@@ -23,7 +23,7 @@ import {
   type TaskListen,
   tasksToHear,
 } from './sessions/subscription.ts';
-import type { Binding } from './task-server.ts';
+import type { TaskServer } from './task-server.ts';
 import type { Tasks } from './tasks.ts';
 
 export interface ServeStdioOptions {
@@ -87,12 +87,12 @@ class ListeningTransport implements Transport {
   onmessage?: NonNullable<Transport['onmessage']>;
   onEnd: () => void = () => {};
   readonly #wire: Transport;
-  readonly #binding: Binding;
+  readonly #binding: TaskServer;
   /** By the id of the request to listen; undefined while that is being looked into. */
   readonly #subscriptions = new Map<SubscriptionId, Subscription | undefined>();
   #turn = Promise.resolve();
 
-  constructor(wire: Transport, binding: Binding) {
+  constructor(wire: Transport, binding: TaskServer) {
     this.#wire = wire;
     this.#binding = binding;
   }

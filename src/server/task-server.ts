@@ -12,7 +12,7 @@ import { InvalidParams, InvalidRequestState } from '../dialects/errors.ts';
 import type { DurablePrompt } from '../engine/handlers/prompt.ts';
 import { type DurableResource, matchUri } from '../engine/handlers/resource.ts';
 import type { DurableTool } from '../engine/handlers/tool.ts';
-import type { Requests } from '../engine/task-service.ts';
+import type { TaskService } from '../engine/task-service.ts';
 import type { Tasks } from '../engine/tasks.ts';
 import { type Duration, toMs } from '../model/duration.ts';
 import { InvalidOptions } from '../model/errors.ts';
@@ -29,12 +29,12 @@ import {
   ownerOf,
 } from '../task-methods/caller.ts';
 import { type Limits, limitsFrom } from '../task-methods/limits.ts';
-import { Limiter } from '../task-methods/rate-limiter.ts';
+import { RateLimiter } from '../task-methods/rate-limiter.ts';
 import type { CallLog, Listening } from './calls/call-log.ts';
 import type { OpenRequest, ToolCall } from './calls/tool-call.ts';
 import { ToolCalls } from './calls/tool-calls.ts';
 import type { StandaloneStream } from './sdk/streams.ts';
-import type { Connection } from './sessions/session-connection.ts';
+import type { SessionConnection } from './sessions/session-connection.ts';
 
 export interface ServingOptions {
   /** How long a call of a tool with `task: 'auto'` is waited for before it becomes a task. Default `'200ms'`. */
@@ -47,7 +47,7 @@ export interface ServingOptions {
    */
   readonly anonymousRetention?: Duration;
   /** When work that callers began is ended at the latest, whatever its tool says; `'none'` leaves it to the tools. Default `'30d'`. */
-  readonly longestDeadline?: Duration | 'none';
+  readonly maxDeadline?: Duration | 'none';
   /** Drafts of tasks that clients may use besides the released revisions: some, or `'all'`. By default none. */
   readonly drafts?: readonly Draft[] | 'all';
   /** What one owner may ask for. Each has a default; see docs/limits.md. */
@@ -83,7 +83,7 @@ export interface SessionRequest {
 }
 
 interface SessionSeams {
-  connection(): Promise<Connection>;
+  connection(): Promise<SessionConnection>;
   /** Stores a message if it answers a question that another process put; undefined if not. */
   strangeAnswer(message: object, bearer: Bearer): Promise<void> | undefined;
 }
@@ -102,11 +102,11 @@ export interface CallParams extends Pick<ToolCall, 'named' | 'begun'> {
 /** A key that others can guess would show them the task of a stranger. */
 const shortestAnonymousKey = 22;
 
-export class Binding {
+export class TaskServer {
   readonly tasks: Tasks;
   readonly dialect: Dialect = tasksExtension;
   readonly drafts: Drafts;
-  readonly limiter: Limiter;
+  readonly limiter: RateLimiter;
   readonly resources: readonly DurableResource[];
   readonly prompts: readonly DurablePrompt[];
   /** How the server introduces itself; known once a server of the SDK has answered anything. */
@@ -121,19 +121,19 @@ export class Binding {
   readonly #windowMs: number;
   readonly #anonymousRetentionMs: number;
   /** Infinity for none. */
-  readonly longestDeadlineMs: number;
+  readonly maxDeadlineMs: number;
   readonly #showsLimits: boolean;
   readonly #ownerOf: (credentials: Credentials | undefined) => Owner;
   readonly #tools: ReadonlyMap<string, DurableTool>;
   readonly #toolNamed: (name: string, input: unknown) => Called | undefined;
   /** Whether `tools` are all there are; otherwise names are looked up, and may come and go. */
   readonly hasFixedTools: boolean;
-  #served: Promise<{ readonly requests: Requests; readonly calls: ToolCalls }> | undefined;
+  #served: Promise<{ readonly requests: TaskService; readonly calls: ToolCalls }> | undefined;
 
   constructor(tasks: Tasks, options: ServingOptions) {
     const { window = '200ms', owner = ownerOf, anonymousRetention = '1h', drafts = [], limits } = options;
     this.tasks = tasks;
-    this.limiter = new Limiter(limitsFrom(limits), tasks);
+    this.limiter = new RateLimiter(limitsFrom(limits), tasks);
     const wanted = drafts === 'all' ? allDrafts : [drafts].flat();
     const unknown = wanted.find((draft) => !allDrafts.includes(draft));
     if (unknown !== undefined) throw unknownDraft(unknown);
@@ -141,8 +141,8 @@ export class Binding {
     this.#draftsWithoutNames = new Set([...this.drafts].filter((draft) => draft !== 'sep-1686'));
     this.#windowMs = toMs(window);
     this.#anonymousRetentionMs = toMs(anonymousRetention);
-    const { longestDeadline = '30d' } = options;
-    this.longestDeadlineMs = longestDeadline === 'none' ? Number.POSITIVE_INFINITY : toMs(longestDeadline);
+    const { maxDeadline = '30d' } = options;
+    this.maxDeadlineMs = maxDeadline === 'none' ? Number.POSITIVE_INFINITY : toMs(maxDeadline);
     this.#showsLimits = options.showLimits ?? true;
     this.#ownerOf = owner;
     this.hasFixedTools = options.toolNamed === undefined;
@@ -183,7 +183,7 @@ export class Binding {
     return undefined;
   }
 
-  served(): Promise<{ readonly requests: Requests; readonly calls: ToolCalls }> {
+  served(): Promise<{ readonly requests: TaskService; readonly calls: ToolCalls }> {
     this.#served ??= this.tasks.requests().then((requests) => ({
       requests,
       calls: new ToolCalls(this.tasks, requests, this.#windowMs, () => this.isStopping),
@@ -230,18 +230,18 @@ export class Binding {
   /** What it may ask for, if it is limited and may know it: the numbers behind the options of the same names. */
   limitsToldTo(bearer: Bearer): JsonObject | undefined {
     if (bearer === 'local' || !this.#showsLimits) return undefined;
-    const { largestValue, shortestRetention, longestRetention } = this.tasks.extents;
+    const { maxValueSize, minRetention, maxRetention } = this.tasks.engineLimits;
     const told = {
       ...this.limiter.limits,
-      largestValue,
-      shortestRetention,
-      longestRetention: Math.min(longestRetention, this.#longestRetentionMs(this.ownerOf(bearer))),
-      longestDeadline: this.longestDeadlineMs,
+      maxValueSize,
+      minRetention,
+      maxRetention: Math.min(maxRetention, this.#maxRetentionMs(this.ownerOf(bearer))),
+      maxDeadline: this.maxDeadlineMs,
     };
     return Object.fromEntries(Object.entries(told).filter(([, value]) => Number.isFinite(value)));
   }
 
-  #longestRetentionMs(owner: Owner): number {
+  #maxRetentionMs(owner: Owner): number {
     return owner === anonymous ? this.#anonymousRetentionMs : Number.POSITIVE_INFINITY;
   }
 
@@ -270,8 +270,8 @@ export class Binding {
       named,
       begun,
       trace: traceOf(params),
-      longestDeadlineMs: this.longestDeadlineMs,
-      longestRetentionMs: this.#longestRetentionMs(caller.owner),
+      maxDeadlineMs: this.maxDeadlineMs,
+      maxRetentionMs: this.#maxRetentionMs(caller.owner),
     });
   }
 }

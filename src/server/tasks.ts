@@ -1,13 +1,13 @@
 /** `createTasks` as authors of servers know it: tasks that can be attached to any server of the SDK. */
 
 import type { McpServer, Server } from '@modelcontextprotocol/server';
-import type { Extents } from '../engine/rules/limits.ts';
+import type { EngineLimits } from '../engine/rules/limits.ts';
 import { Tasks as EngineTasks } from '../engine/tasks.ts';
 import type { TasksOptions as EngineOptions } from '../engine/tasks-options.ts';
 import type { Limits } from '../task-methods/limits.ts';
 import type { AttachOptions } from './hand-over/options.ts';
 import { attach } from './sdk/attach.ts';
-import { Binding, type ServingOptions } from './task-server.ts';
+import { type ServingOptions, TaskServer } from './task-server.ts';
 
 export interface TasksOptions extends EngineOptions, ServingOptions {}
 
@@ -17,17 +17,17 @@ export function createTasks(options: TasksOptions): Tasks {
 
 export class Tasks extends EngineTasks {
   /** For the faces of a server: what they share. */
-  readonly binding: Binding;
+  readonly binding: TaskServer;
 
   constructor(options: TasksOptions) {
     super(options);
-    this.binding = new Binding(this, options);
+    this.binding = new TaskServer(this, options);
   }
 
   /** Everything that is limited here, under the names of the options; times in milliseconds, Infinity for no limit. */
-  get limits(): Limits & Extents & { readonly longestDeadline: number } {
-    const { limiter, longestDeadlineMs: longestDeadline } = this.binding;
-    return { ...this.extents, longestDeadline, ...limiter.limits };
+  get limits(): Limits & EngineLimits & { readonly maxDeadline: number } {
+    const { limiter, maxDeadlineMs: maxDeadline } = this.binding;
+    return { ...this.engineLimits, maxDeadline, ...limiter.limits };
   }
 
   override async close(): Promise<void> {

@@ -1,7 +1,7 @@
 /** What the audit log is told of those who ask about tasks. With no log, nothing. */
 import { createHash } from 'node:crypto';
 import type { AuditRecorder } from '../engine/database/audit-log.ts';
-import type { Requests, TaskTree } from '../engine/task-service.ts';
+import type { TaskService, TaskTree } from '../engine/task-service.ts';
 import { type Refusal, refusal } from '../model/errors.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Owner, Task } from '../model/task.ts';
@@ -22,7 +22,7 @@ export function actorOf({ dialect, session }: Who): Actor {
 }
 
 /** The outcome of a task is given to its caller. Of a cancelled task there is none. */
-export function noteRead({ recorder }: Requests, root: Task, who: Who): void {
+export function noteRead({ recorder }: TaskService, root: Task, who: Who): void {
   if (!recorder || root.phase !== 'done' || root.outcome.kind === 'cancelled') return;
   const key = who.session ? `${root.id} ${who.session}` : root.id;
   if (recorder.countAgain(key)) return;
@@ -31,13 +31,13 @@ export function noteRead({ recorder }: Requests, root: Task, who: Who): void {
 }
 
 /** … if what it was shown has the outcome in it: not every dialect shows it with the task. */
-export function noteReadIn(shown: JsonObject, requests: Requests, tree: TaskTree, who: Who): JsonObject {
+export function noteReadIn(shown: JsonObject, requests: TaskService, tree: TaskTree, who: Who): JsonObject {
   if ('result' in shown || 'error' in shown) noteRead(requests, tree.root, who);
   return shown;
 }
 
 /** Nobody is told whether a task is another's or not there, the log included: nothing but the id was looked for. */
-export function noteDenied({ recorder }: Requests, caller: Caller, taskId: string, method: string): void {
+export function noteDenied({ recorder }: TaskService, caller: Caller, taskId: string, method: string): void {
   recorder?.refuse({
     action: 'denied',
     owner: caller.owner,
@@ -52,7 +52,7 @@ function storable(id: string): string {
   return id.slice(0, longestId).toWellFormed().replaceAll('\0', '\ufffd');
 }
 
-export function denied(requests: Requests, caller: Caller, taskId: string, method: string): Refusal {
+export function denied(requests: TaskService, caller: Caller, taskId: string, method: string): Refusal {
   noteDenied(requests, caller, taskId, method);
   return refusal('TASK_NOT_FOUND', taskId);
 }

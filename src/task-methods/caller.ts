@@ -2,7 +2,7 @@
 
 import type { Dialect, Sender } from '../dialects/dialect.ts';
 import type { Owner } from '../model/task.ts';
-import type { Limiter } from './rate-limiter.ts';
+import type { RateLimiter } from './rate-limiter.ts';
 
 export interface Caller {
   readonly owner: Owner;
@@ -11,7 +11,7 @@ export interface Caller {
   /** The session of the request, where there are sessions; a pipe is one that has no name. */
   readonly session?: string;
   /** What it may ask for; without one, as much as it likes. */
-  readonly limiter?: Limiter;
+  readonly limiter?: RateLimiter;
   /** Where the request came from, where that is known. */
   readonly address?: (() => string | undefined) | undefined;
 }

@@ -12,11 +12,11 @@ const all = {
   /** Calls that may become tasks, of one owner in a minute. */
   callsPerMinute: limit(600, 'No more than % calls a minute.'),
   /** Looks at tasks, answers and cancellations. */
-  looksPerMinute: limit(6_000, 'No more than % looks at tasks a minute.'),
+  readsPerMinute: limit(6_000, 'No more than % looks at tasks a minute.'),
   resultsPerMinute: limit(600, 'No more than % requests for results a minute.'),
   listsPerMinute: limit(120, 'No more than % lists of tasks a minute.'),
   /** Looks of one owner at tasks that are not there, or not its own; of callers without a token, of one address. */
-  failedLooksPerMinute: limit(100, 'No more than % looks a minute at tasks that cannot be found.'),
+  failedReadsPerMinute: limit(100, 'No more than % looks a minute at tasks that cannot be found.'),
   /** How many times as often as its hint asks one task may be looked at. */
   pollsPerHint: limit(50, 'This task is looked at more than % times as often as asked'),
   /** Tasks of one owner that are not over. */
@@ -25,7 +25,7 @@ const all = {
     'No more than % tasks at a time: wait until some are over, or cancel them.',
   ),
   /** Tasks of one owner, those that are over and still kept among them. */
-  keptTasksPerOwner: limit(10_000, 'No more than % tasks are kept: wait until some have expired.'),
+  storedTasksPerOwner: limit(10_000, 'No more than % tasks are kept: wait until some have expired.'),
   /** Subscriptions of one owner that are open. */
   subscriptionsPerOwner: limit(100, 'No more than % subscriptions at a time: close one first.'),
   /** Sessions of one owner over HTTP (2025-11-25) that are kept, in one process. */
@@ -33,7 +33,7 @@ const all = {
   /** Tasks in all that are not over. */
   liveTasks: limit(100_000, `No more than % tasks at a time on this server, ${forOthers}`),
   /** Tasks in all, those that are over and still kept among them. */
-  keptTasks: limit(1_000_000, `No more than % tasks are kept on this server, ${forOthers}`),
+  storedTasks: limit(1_000_000, `No more than % tasks are kept on this server, ${forOthers}`),
   /** Subscriptions in all that are open, in one process. */
   subscriptions: limit(10_000, 'No more than % subscriptions on this server: poll, or try again later.'),
 };

@@ -5,7 +5,7 @@ import { ManualClock } from '../testing/manual-clock.ts';
 import { created } from '../testing/notebook.ts';
 import { anonymous } from './caller.ts';
 import { defaultLimits, type Limits } from './limits.ts';
-import { Limiter } from './rate-limiter.ts';
+import { RateLimiter } from './rate-limiter.ts';
 
 const hintMs = 1_000;
 const minuteMs = 60_000;
@@ -14,7 +14,7 @@ function limited(limits: Partial<Limits>) {
   const clock = new ManualClock();
   const reports: Suspicion[] = [];
   const observer = { refused: () => {}, suspicious: (one: Suspicion) => void reports.push(one) };
-  return { clock, reports, limiter: new Limiter({ ...defaultLimits, ...limits }, { clock, observer }) };
+  return { clock, reports, limiter: new RateLimiter({ ...defaultLimits, ...limits }, { clock, observer }) };
 }
 
 /** What the act is refused with; undefined if it is not. */
@@ -29,11 +29,11 @@ function refusalOf(act: () => void): OverLimit | undefined {
 }
 
 test('an owner is refused what is more than its share of a minute, and others are not', () => {
-  const { limiter, clock } = limited({ looksPerMinute: 300 });
-  const look = (owner: string) => refusalOf(() => limiter.spend(owner, 'looks'));
+  const { limiter, clock } = limited({ readsPerMinute: 300 });
+  const look = (owner: string) => refusalOf(() => limiter.spend(owner, 'reads'));
   for (let looks = 0; looks < 300; looks++) expect(look('ada')).toBeUndefined();
   clock.advance(20_000);
-  expect(look('ada')).toMatchObject({ limit: 'looksPerMinute', retryAfterMs: 40_000 });
+  expect(look('ada')).toMatchObject({ limit: 'readsPerMinute', retryAfterMs: 40_000 });
   expect(look('grace')).toBeUndefined();
   // Calls are another limit.
   expect(refusalOf(() => limiter.spend('ada', 'calls'))).toBeUndefined();
@@ -42,11 +42,11 @@ test('an owner is refused what is more than its share of a minute, and others ar
 });
 
 test('a wall clock that is set back gives nobody a longer minute', () => {
-  const { limiter, clock } = limited({ looksPerMinute: 1 });
-  limiter.spend('ada', 'looks');
+  const { limiter, clock } = limited({ readsPerMinute: 1 });
+  limiter.spend('ada', 'reads');
   clock.set(-3_600_000);
   clock.advance(minuteMs);
-  expect(refusalOf(() => limiter.spend('ada', 'looks'))).toBeUndefined();
+  expect(refusalOf(() => limiter.spend('ada', 'reads'))).toBeUndefined();
 });
 
 /** A task that asks for a look a second, and who looks at it. */
@@ -107,14 +107,14 @@ test('looks at many tasks are no looks at one', () => {
 const from = (owner: string, address?: string) => ({ owner, address: () => address });
 
 test('S1686-86, S2025-111: failed looks are reported when there have been too many, and refused from then on', () => {
-  const { limiter, reports, clock } = limited({ failedLooksPerMinute: 3 });
+  const { limiter, reports, clock } = limited({ failedReadsPerMinute: 3 });
   for (let n = 0; n < 2; n++) limiter.missed(from('ada'));
   expect(reports).toEqual([]);
   limiter.missed(from('ada'));
   expect(reports).toEqual([{ pattern: 'failedLooks', owner: 'ada', count: 3, at: clock.now() }]);
   clock.advance(minuteMs - 1);
   expect(refusalOf(() => limiter.missed(from('ada')))).toMatchObject({
-    limit: 'failedLooksPerMinute',
+    limit: 'failedReadsPerMinute',
     retryAfterMs: 1,
   });
   limiter.missed(from('bob'));
@@ -125,7 +125,7 @@ test('S1686-86, S2025-111: failed looks are reported when there have been too ma
 });
 
 test('callers without a token are told apart by where they come from, others are not', () => {
-  const { limiter, reports } = limited({ failedLooksPerMinute: 1 });
+  const { limiter, reports } = limited({ failedReadsPerMinute: 1 });
   limiter.missed(from(anonymous, '192.0.2.1'));
   limiter.missed(from(anonymous, '192.0.2.2'));
   expect(refusalOf(() => limiter.missed(from(anonymous, '192.0.2.1')))).toBeDefined();
@@ -136,7 +136,7 @@ test('callers without a token are told apart by where they come from, others are
 });
 
 test('of ever more callers the oldest counts are forgotten', () => {
-  const { limiter } = limited({ failedLooksPerMinute: 1 });
+  const { limiter } = limited({ failedReadsPerMinute: 1 });
   limiter.missed(from('ada'));
   expect(refusalOf(() => limiter.missed(from('ada')))).toBeDefined();
   for (let n = 0; n < 10_000; n++) limiter.missed(from(`owner ${n}`));

@@ -7,16 +7,16 @@
 
 import { OverLimit } from '../dialects/errors.ts';
 import type { AuditRecorder } from '../engine/database/audit-log.ts';
-import type { Requests } from '../engine/task-service.ts';
+import type { TaskService } from '../engine/task-service.ts';
 import { type Owner, pollHintMs, type Task } from '../model/task.ts';
 import { type Observer, quietly, type Suspicion } from '../ports/observer.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { anonymous, type Caller } from './caller.ts';
 import { type Limits, overLimit } from './limits.ts';
-import { Quota } from './task-quota.ts';
+import { TaskQuota } from './task-quota.ts';
 
 /** What is limited to a rate. */
-export type Spending = 'calls' | 'looks' | 'results' | 'lists';
+export type Spending = 'calls' | 'reads' | 'results' | 'lists';
 
 const minuteMs = 60_000;
 /** This many looks at one task in a minute are never too many, however seldom its hint asks for them. */
@@ -31,10 +31,10 @@ export interface LimiterHost {
   readonly recorder?: AuditRecorder | undefined;
 }
 
-export class Limiter {
+export class RateLimiter {
   readonly limits: Limits;
   readonly #host: LimiterHost;
-  readonly #quota: Quota;
+  readonly #quota: TaskQuota;
   readonly #spent: Readonly<Record<Spending, MinuteCounts>>;
   /** By owner and address. */
   readonly #misses: MinuteCounts;
@@ -45,9 +45,9 @@ export class Limiter {
   constructor(limits: Limits, host: LimiterHost) {
     this.limits = limits;
     this.#host = host;
-    this.#quota = new Quota(limits);
+    this.#quota = new TaskQuota(limits);
     const counts = () => new MinuteCounts(host.clock);
-    this.#spent = { calls: counts(), looks: counts(), results: counts(), lists: counts() };
+    this.#spent = { calls: counts(), reads: counts(), results: counts(), lists: counts() };
     this.#misses = counts();
     this.#polls = counts();
   }
@@ -60,7 +60,7 @@ export class Limiter {
   }
 
   /** Creates a task; refuses one more than an owner may have, or than there may be. */
-  makeTask<T>(requests: Requests, owner: Owner, make: () => Promise<T>): Promise<T> {
+  makeTask<T>(requests: TaskService, owner: Owner, make: () => Promise<T>): Promise<T> {
     return this.#quota.create(requests, owner, make).catch((error: unknown) => {
       if (error instanceof OverLimit) this.#note(owner, error);
       throw error;
@@ -72,7 +72,7 @@ export class Limiter {
    * changes neither the count nor the answer, and a caller is never refused a task that it does find.
    */
   missed({ owner, address }: Pick<Caller, 'owner' | 'address'>): void {
-    const most = this.limits.failedLooksPerMinute;
+    const most = this.limits.failedReadsPerMinute;
     // Callers without a token are one owner: only their addresses tell them apart.
     const from = owner === anonymous ? address?.() : undefined;
     const minute = this.#misses.add(JSON.stringify([owner, from]));
@@ -84,7 +84,7 @@ export class Limiter {
         at: this.#host.clock.now(),
         ...(from !== undefined && { address: from }),
       });
-    if (minute.times > most) this.#refuse(owner, 'failedLooksPerMinute', this.#leftOf(minute));
+    if (minute.times > most) this.#refuse(owner, 'failedReadsPerMinute', this.#leftOf(minute));
   }
 
   /** A caller polls a task of its own. If it does so far too often, it is answered at the pace of the hint. */

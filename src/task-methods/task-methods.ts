@@ -10,7 +10,7 @@ import type { TaskMethodName } from '../dialects/dialect.ts';
 import { openQuestions, outcomeOf } from '../dialects/drafts/dialect.ts';
 import { InvalidParams, NotOffered } from '../dialects/errors.ts';
 import { resultOf } from '../dialects/sep-1686/dialect.ts';
-import type { Requests, TaskTree } from '../engine/task-service.ts';
+import type { TaskService, TaskTree } from '../engine/task-service.ts';
 import { refusal } from '../model/errors.ts';
 import type { TaskEvent } from '../model/event.ts';
 import type { InputResponse } from '../model/input.ts';
@@ -30,7 +30,7 @@ export interface Answered {
 
 type TaskMethod = (
   tree: TaskTree,
-  requests: Requests,
+  requests: TaskService,
   caller: Caller,
   params: JsonObject,
 ) => Promise<Answered>;
@@ -92,7 +92,7 @@ export function isTaskMethod(method: unknown): method is TaskMethodName {
 /** Carries out a method, if the caller's dialect has it. */
 export async function answerTo(
   method: TaskMethodName,
-  requests: Requests,
+  requests: TaskService,
   caller: Caller,
   params: JsonObject,
 ): Promise<Answered> {
@@ -104,7 +104,7 @@ export async function answerTo(
 
 /** Refuses a method that its caller has asked for too often. */
 export function spendOn(method: TaskMethodName, { limiter, owner }: Caller): void {
-  limiter?.spend(owner, spendings[method] ?? 'looks');
+  limiter?.spend(owner, spendings[method] ?? 'reads');
 }
 
 const spendings: Partial<Record<TaskMethodName, Spending>> = {
@@ -120,7 +120,7 @@ function responsesIn({ inputResponses }: JsonObject, method: string): JsonObject
 /** What `tasks/get` shows. */
 async function lookAt(
   tree: TaskTree,
-  requests: Requests,
+  requests: TaskService,
   caller: Caller,
   params: JsonObject,
 ): Promise<TaskTree> {
@@ -137,7 +137,7 @@ async function lookAt(
 const firstPollMs = 20;
 
 /** Resolves when the task has ended or asks, at the latest after that time. */
-async function settledWithin(requests: Requests, { id, rootId }: Task, ms: number): Promise<void> {
+async function settledWithin(requests: TaskService, { id, rootId }: Task, ms: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = runtime.setTimeout(resolve, ms);
   const unwatch = requests.watch(rootId, ({ taskId, events }) => {
@@ -150,13 +150,13 @@ async function settledWithin(requests: Requests, { id, rootId }: Task, ms: numbe
 
 const settling: ReadonlySet<TaskEvent['type']> = new Set(['finished', 'removed', 'asked']);
 
-function shownNow(tree: TaskTree, requests: Requests, caller: Caller): JsonObject {
+function shownNow(tree: TaskTree, requests: TaskService, caller: Caller): JsonObject {
   return noteReadIn(caller.dialect.shown(tree, requests.now), requests, tree, caller);
 }
 
 /** A task of this caller as it sees tasks: as a whole tree, or alone with its links. */
 export function view(
-  requests: Requests,
+  requests: TaskService,
   { owner, sender }: Pick<Caller, 'owner' | 'sender'>,
   id: TaskId,
 ): Promise<TaskTree | undefined> {
@@ -169,7 +169,11 @@ export function topOf({ root, links }: TaskTree): Task {
 }
 
 /** A published task, if this caller may see it. */
-export async function visible(requests: Requests, caller: Caller, id: TaskId): Promise<TaskTree | undefined> {
+export async function visible(
+  requests: TaskService,
+  caller: Caller,
+  id: TaskId,
+): Promise<TaskTree | undefined> {
   const tree = await view(requests, caller, id);
   return tree && isVisible(tree, caller) ? tree : undefined;
 }
@@ -180,14 +184,14 @@ function isVisible(tree: TaskTree, caller: Caller): boolean {
 }
 
 /** By the name that its requestor gave it, or else by its id. */
-async function byName(requests: Requests, caller: Caller, taskId: string): Promise<TaskTree | undefined> {
+async function byName(requests: TaskService, caller: Caller, taskId: string): Promise<TaskTree | undefined> {
   const named = await visible(requests, caller, await idOfName(requests, caller, taskId));
   return named ?? view(requests, caller, taskId);
 }
 
 /** Applies answers by their keys on the root. Those to questions that are not open are passed over. */
 export async function answerQuestions(
-  requests: Requests,
+  requests: TaskService,
   tree: TaskTree,
   responses: JsonObject,
   caller: Caller,
@@ -203,7 +207,7 @@ export async function answerQuestions(
 }
 
 export async function known(
-  requests: Requests,
+  requests: TaskService,
   caller: Caller,
   { taskId }: JsonObject,
   method: string,
@@ -232,7 +236,7 @@ function isOlderCaller({ dialect, sender }: Caller): boolean {
  * The id of a task with a name is computed from the name, the session and the owner. So there is no index of names, and
  * nobody else can compute the id.
  */
-export async function idOfName(requests: Requests, caller: Caller, name: string): Promise<TaskId> {
+export async function idOfName(requests: TaskService, caller: Caller, name: string): Promise<TaskId> {
   const secret = await requests.secret('task names');
   const scoped = JSON.stringify([caller.owner, caller.session ?? '', name]);
   return keyedId(secret, scoped);
@@ -248,7 +252,7 @@ function isNamedElsewhere({ origin }: Task, { dialect, session = '' }: Caller): 
 const pageSize = 50;
 const cursorLifeMs = 24 * 3_600_000;
 
-async function taskList(requests: Requests, caller: Caller, { cursor }: JsonObject): Promise<JsonObject> {
+async function taskList(requests: TaskService, caller: Caller, { cursor }: JsonObject): Promise<JsonObject> {
   if (caller.owner === anonymous)
     throw new NotOffered('tasks/list is not offered to callers that cannot be told apart: show a token.');
   const { dialect, sender, owner } = caller;
@@ -274,7 +278,7 @@ interface Trees {
 }
 
 /** A task in a list is shown as tasks/get would show it, subtasks' questions included. */
-async function roots(requests: Requests, owner: string, from: string | undefined): Promise<Trees> {
+async function roots(requests: TaskService, owner: string, from: string | undefined): Promise<Trees> {
   const page = await requests.list(owner, pageSize, from);
   const trees = await Promise.all(
     page.tasks.map(async (root) => (await requests.tree(root.id)) ?? { root, descendants: [] }),
@@ -294,7 +298,7 @@ interface Place {
 type Mark = readonly [createdAt: number, depth: number, id: string];
 
 /** Tree after tree; of each what is new comes last, wherever in it that is. */
-async function withSubtasks(requests: Requests, owner: string, from: string | undefined): Promise<Trees> {
+async function withSubtasks(requests: TaskService, owner: string, from: string | undefined): Promise<Trees> {
   const trees: TaskTree[] = [];
   let place: Place = from === undefined ? {} : JSON.parse(from);
   while (true) {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { Requests } from '../engine/task-service.ts';
+import type { TaskService } from '../engine/task-service.ts';
 import { ManualClock } from '../testing/manual-clock.ts';
 import { defaultLimits, type Limits } from './limits.ts';
-import { Quota } from './task-quota.ts';
+import { TaskQuota } from './task-quota.ts';
 
 /** A server with these limits, and a store that knows who has how many tasks. */
 function quota(
@@ -10,7 +10,7 @@ function quota(
   { tasks = new Map<string, number>(), storing = async () => {} } = {},
 ) {
   const clock = new ManualClock();
-  const quota = new Quota({ ...defaultLimits, ...limits });
+  const quota = new TaskQuota({ ...defaultLimits, ...limits });
   let counts = 0;
   const requests = {
     get monotonic() {
@@ -21,7 +21,7 @@ function quota(
       const all = [...tasks.values()].reduce((sum, n) => sum + n, 0);
       return Math.min(upTo, owner === undefined ? all : (tasks.get(owner) ?? 0));
     },
-  } as unknown as Requests;
+  } as unknown as TaskService;
   const take = async (owner: string) => {
     try {
       return await quota.create(requests, owner, async () => {
@@ -47,11 +47,11 @@ test('the last tenth is for owners that have hardly any tasks', async () => {
 });
 
 test('a server that is full counts again after a while, not for everybody that it refuses', async () => {
-  const { take, tasks, clock, counted } = quota({ keptTasks: 2 });
+  const { take, tasks, clock, counted } = quota({ storedTasks: 2 });
   for (const owner of ['ada', 'bob']) expect(await take(owner)).toBe('taken');
-  expect(await take('cy')).toBe('keptTasks');
+  expect(await take('cy')).toBe('storedTasks');
   const before = counted();
-  for (let n = 0; n < 100; n++) expect(await take('cy')).toBe('keptTasks');
+  for (let n = 0; n < 100; n++) expect(await take('cy')).toBe('storedTasks');
   expect(counted()).toBe(before);
   tasks.clear();
   clock.advance(60_000);
@@ -68,9 +68,9 @@ test('where nothing is limited nothing is counted', async () => {
   const none = Number.POSITIVE_INFINITY;
   const { take, counted } = quota({
     liveTasks: none,
-    keptTasks: none,
+    storedTasks: none,
     liveTasksPerOwner: none,
-    keptTasksPerOwner: none,
+    storedTasksPerOwner: none,
   });
   expect(await take('ada')).toBe('taken');
   expect(counted()).toBe(0);

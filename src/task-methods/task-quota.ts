@@ -4,7 +4,7 @@
  * of what was left, so that several processes stay within a limit together. Near a limit that part is one task, which
  * is stored before the next count.
  */
-import type { Requests } from '../engine/task-service.ts';
+import type { TaskService } from '../engine/task-service.ts';
 import type { Owner } from '../model/task.ts';
 import { type Limits, overLimit } from './limits.ts';
 
@@ -22,7 +22,7 @@ const unreserved = 0.9;
 /** Owners whose counts are remembered. */
 const mostOwners = 10_000;
 
-const kinds = ['live', 'kept'] as const;
+const kinds = ['live', 'stored'] as const;
 type Kind = (typeof kinds)[number];
 type Numbers = Readonly<Record<Kind, number>>;
 
@@ -35,7 +35,7 @@ interface Counted extends Numbers {
   created: number;
 }
 
-export class Quota {
+export class TaskQuota {
   readonly #limits: Limits;
   readonly #own: Numbers;
   readonly #all: Numbers;
@@ -48,14 +48,14 @@ export class Quota {
 
   constructor(limits: Limits) {
     this.#limits = limits;
-    this.#own = { live: limits.liveTasksPerOwner, kept: limits.keptTasksPerOwner };
-    this.#all = { live: limits.liveTasks, kept: limits.keptTasks };
+    this.#own = { live: limits.liveTasksPerOwner, stored: limits.storedTasksPerOwner };
+    this.#all = { live: limits.liveTasks, stored: limits.storedTasks };
     const numbers = [...Object.values(this.#own), ...Object.values(this.#all)];
     this.#isUnlimited = !numbers.some(Number.isFinite);
   }
 
   /** Creates a task of this owner, if there is room for it. */
-  async create<T>(requests: Requests, owner: Owner, create: () => Promise<T>): Promise<T> {
+  async create<T>(requests: TaskService, owner: Owner, create: () => Promise<T>): Promise<T> {
     if (this.#isUnlimited) return create();
     for (let isRecounted = false; ; ) {
       const own = this.#counted.get(owner);
@@ -100,7 +100,7 @@ export class Quota {
   }
 
   /** Calls that come at the same time wait for one count. */
-  #count(requests: Requests, owner: Owner | undefined): Promise<void> {
+  #count(requests: TaskService, owner: Owner | undefined): Promise<void> {
     const counting =
       this.#counting.get(owner) ??
       this.#countNow(requests, owner).finally(() => this.#counting.delete(owner));
@@ -108,7 +108,7 @@ export class Quota {
     return counting;
   }
 
-  async #countNow(requests: Requests, owner: Owner | undefined): Promise<void> {
+  async #countNow(requests: TaskService, owner: Owner | undefined): Promise<void> {
     // The count would miss tasks that are not stored yet.
     await Promise.allSettled(this.#creating);
     const limits = owner === undefined ? this.#all : this.#own;
@@ -121,13 +121,13 @@ export class Quota {
           : Math.ceil(this.#all[kind] * modestPart) + 1;
       return Number.isFinite(upTo) ? requests.count(owner, kind, upTo) : 0;
     };
-    const [live, kept] = [await count('live'), await count('kept')];
-    const left = Math.min(limits.live - live, limits.kept - kept);
-    const ofAll = owner === undefined ? Math.min(limits.live, limits.kept) * shareOfAll : 0;
+    const [live, stored] = [await count('live'), await count('stored')];
+    const left = Math.min(limits.live - live, limits.stored - stored);
+    const ofAll = owner === undefined ? Math.min(limits.live, limits.stored) * shareOfAll : 0;
     if (this.#counted.size > mostOwners) this.#counted.clear();
     this.#counted.set(owner, {
       live,
-      kept,
+      stored,
       at,
       share: Math.max(1, Math.floor(left * share), Math.floor(ofAll)),
       created: 0,

@@ -1,10 +1,10 @@
 /** Waiting for a task on behalf of an open request. */
 import { requestLeaseMs } from '../engine/rules/publication.ts';
-import type { Requests } from '../engine/task-service.ts';
+import type { TaskService } from '../engine/task-service.ts';
 import { Unavailable } from '../model/errors.ts';
 import type { InputRequest } from '../model/input.ts';
 import { openInputs, type Progress, type Task, type TaskId } from '../model/task.ts';
-import type { CommitNotice } from '../ports/store.ts';
+import type { CommittedChange } from '../ports/store.ts';
 import type { StoreError } from '../ports/store-errors.ts';
 import { runtime } from '../runtime/runtime.ts';
 
@@ -39,7 +39,7 @@ export class ResultNotRecorded extends Unavailable {
 export type Waited = 'done' | 'asked' | 'started' | 'elapsed' | 'aborted';
 
 /** Resolves with the first thing that happens. The task is kept alive as long as the wait lasts. */
-export async function waitFor(requests: Requests, id: TaskId, patience: Patience): Promise<Waited> {
+export async function waitFor(requests: TaskService, id: TaskId, patience: Patience): Promise<Waited> {
   const { signal, windowMs, untilStart = false, passesOver, onProgress } = patience;
   const { promise, resolve, reject } = Promise.withResolvers<Waited>();
   // It may be thrown while nobody waits for it yet.
@@ -50,7 +50,7 @@ export async function waitFor(requests: Requests, id: TaskId, patience: Patience
     const seen = await look(requests, id, patience).catch(() => undefined);
     if (seen) resolve(seen);
   };
-  const hear = ({ taskId, events }: CommitNotice) => {
+  const hear = ({ taskId, events }: CommittedChange) => {
     for (const event of events) {
       if (event.type === 'asked' && passesOver) void lookAgain();
       else if (event.type === 'asked') resolve('asked');
@@ -81,7 +81,7 @@ export async function waitFor(requests: Requests, id: TaskId, patience: Patience
 
 /** Resolves when the task is done, or with the signal. Holds nothing but a listener. */
 export async function untilDone(
-  requests: Requests,
+  requests: TaskService,
   { id, rootId }: Pick<Task, 'id' | 'rootId'>,
   { signal, onProgress }: Pick<Patience, 'signal' | 'onProgress'>,
 ): Promise<void> {
@@ -109,7 +109,7 @@ export async function untilDone(
 
 /** What happened before anybody listened. */
 async function look(
-  requests: Requests,
+  requests: TaskService,
   id: TaskId,
   { untilStart, passesOver = () => false }: Patience,
 ): Promise<Waited | undefined> {

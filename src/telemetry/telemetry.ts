@@ -70,7 +70,7 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
     warned: ({ code }) => counts.warnings.add({ code }),
     storeFailed: ({ error }) => counts.storeFailures.add({ trouble: error.trouble }),
     storeRecovered() {},
-    damaged: () => counts.damaged.add({}),
+    corrupt: () => counts.damaged.add({}),
     metrics: () => counted.text(),
   };
 }

@@ -37,13 +37,13 @@ export function brokenInvariants(tasks: Tasks): string[] {
     if (parent && parent.owner !== task.owner) complain('belongs to another owner than its parent');
 
     if (task.phase === 'done') {
-      for (const field of ['holder', 'isReady', 'wakeAt', 'heldOutcome'])
+      for (const field of ['worker', 'isReady', 'wakeAt', 'heldOutcome'])
         if (field in task) complain(`is done and has a ${field}`);
       if (task.finishedAt < task.createdAt) complain('ended before it began');
       if (own.some((child) => child.phase === 'done' && child.finishedAt > task.finishedAt))
         complain('ended before a subtask of its own');
     } else {
-      if (task.heldOutcome && (task.holder || task.liveChildCount === 0))
+      if (task.heldOutcome && (task.worker || task.liveChildCount === 0))
         complain('holds its outcome back for nothing');
       if (task.phase === 'queued' && task.epoch > 0) complain('is queued though a pass has begun');
     }

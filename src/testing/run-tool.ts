@@ -16,7 +16,7 @@ import type { Store } from '../ports/store.ts';
 import { pause } from '../runtime/runtime.ts';
 import { openSqlite } from '../stores/sqlite/open.ts';
 import { ManualClock } from './manual-clock.ts';
-import { watchForStrayAwaits } from './work-outside-steps.ts';
+import { watchForWorkOutsideSteps } from './work-outside-steps.ts';
 
 export interface RunToolOptions {
   /** The answer to each question, by its key, or how to find it; a function that finds none leaves it open. */
@@ -50,7 +50,7 @@ export async function runTool<Input extends Schema | undefined, Method extends R
   options: RunToolOptions = {},
 ): Promise<ToolRun<RunResult<Method>>> {
   const { answers = {}, events = {}, tools = [], clock = new ManualClock() } = options;
-  const strays = watchForStrayAwaits();
+  const strays = watchForWorkOutsideSteps();
   const database = await openSqlite('memory:', { clock });
   const { store } = database;
   const all = [tool as DurableTool, ...tools];
@@ -62,7 +62,7 @@ export async function runTool<Input extends Schema | undefined, Method extends R
   });
   try {
     const { id } = await tasks.create(tool as DurableTool, input);
-    for (const [name, value] of Object.entries(events)) await tasks.complete(id, name, value);
+    for (const [name, value] of Object.entries(events)) await tasks.sendEvent(id, name, value);
     const trouble = Promise.withResolvers<never>();
     const outcome = tasks.outcome(id);
     store.subscribe(({ taskId, events }) => {

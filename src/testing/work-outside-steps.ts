@@ -6,7 +6,7 @@ import { isInHandler } from '../engine/replay/pass-context.ts';
 const harmless = new Set(['PROMISE', 'TickObject', 'Microtask', 'AsyncResource', 'RANDOMBYTESREQUEST']);
 const engine = new URL('../engine/', import.meta.url).pathname;
 
-export function watchForStrayAwaits() {
+export function watchForWorkOutsideSteps() {
   const found = new Map<string, string>();
   const hook = createHook({
     init(_id, type) {

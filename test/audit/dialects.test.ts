@@ -172,7 +172,7 @@ test('what is done with the tasks in hand, outside the protocol, is the operator
   await tasks.answer(id, { name: { action: 'decline' } });
   await tasks.outcome(id);
   const nap = await tasks.create('nap', { ms: 60_000 });
-  await tasks.complete(nap.id, 'the lights are off');
+  await tasks.sendEvent(nap.id, 'the lights are off');
   await tasks.cancel(nap.id, 'Night falls.');
   expect(story(await logOf(tasks, { taskId: id }))).toEqual([
     'created by operator',

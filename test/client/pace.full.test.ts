@@ -88,7 +88,7 @@ describe('on a server', () => {
     const { url } = await served();
     const looks: number[] = [];
     const client = new Client({ name: 'c', version: '1' });
-    const tasks = await connectTasks(client, url, { handles: 'memory:' });
+    const tasks = await connectTasks(client, url, { registry: 'memory:' });
     const transport = client.transport!;
     const send = transport.send.bind(transport);
     transport.send = (message, options) => {
@@ -120,7 +120,7 @@ describe('on a server', () => {
       { extensions: { 'io.modelcontextprotocol/tasks': {} }, tools: {} },
     ).listen();
     const client = new Client({ name: 'c', version: '1' }, { versionNegotiation: { mode: 'auto' } });
-    const tasks = await connectTasks(client, server.url, { handles: 'memory:', pace: { floorMs: 10 } });
+    const tasks = await connectTasks(client, server.url, { registry: 'memory:', pace: { floorMs: 10 } });
     await tasks.callTool({ name: 't' });
     await tasks.close();
     await server.close();

@@ -1,6 +1,6 @@
 /** What 2025-11-25 asks of whoever calls tasks. */
 
-import { memoryHandles } from 'holdfast/client';
+import { memoryCallRegistry } from 'holdfast/client';
 import { expect, test } from 'vitest';
 
 import { Detached, MalformedAnswer, RemoteError, TaskCancelled } from '../../src/remote-tasks/errors.ts';
@@ -177,9 +177,9 @@ test('S2025-84 S2025-85 a cancelled task is not asked for its result, and its re
 
 test('S2025-112 S2025-113 what becomes of a call is told as it happens, and the task is known by its call', async () => {
   const { url } = await served();
-  const handles = memoryHandles();
+  const handles = memoryCallRegistry();
   const events: object[] = [];
-  const { tasks } = await recorded(url, { handles, onEvent: (event) => events.push(event) });
+  const { tasks } = await recorded(url, { registry: handles, onEvent: (event) => events.push(event) });
   const handle = await tasks.call('nap', { ms: 30 });
   const { taskId } = handle;
   expect(handles.get(handle.id)).toMatchObject({
@@ -198,7 +198,7 @@ test('S2025-112 S2025-113 what becomes of a call is told as it happens, and the 
 
 test('S2025-24 a model is told what the server suggests, or else what the host has to say itself', async () => {
   const { url } = await served();
-  const { tasks } = await recorded(url, { interim: (name) => `Still busy with ${name}.` });
+  const { tasks } = await recorded(url, { interimText: (name) => `Still busy with ${name}.` });
   const interim = async (name: string, input: object) => {
     const updates = await Array.fromAsync<Message>((await tasks.call(name, input as never)).updates());
     return updates.filter(({ type }) => type === 'interim').map((update) => update.text);
@@ -208,7 +208,7 @@ test('S2025-24 a model is told what the server suggests, or else what the host h
 });
 
 test('S2025-45 a question is answered on whichever stream it comes', async () => {
-  const { server, person } = await meet({ isOnAPort: true, hosts: undefined as never });
+  const { server, person } = await meet({ isOnAPort: true, hostedTasks: undefined as never });
   const onStandalone = server.ask('elicitation/create', form);
   await person.says(accepted);
   expect((await server.answerTo(onStandalone)).result).toEqual(accepted);

@@ -52,7 +52,7 @@ test('S2663-95 there is no list and no tasks/result any more, and a client holds
       'tools/call': () => ({ result: detailed('t', 'working', { resultType: 'task' }) }),
       'tasks/get': () => ({ result: done('t') }),
     }),
-    { isModern, hosts: 'memory:', answers: ['form'], answer: person.answer },
+    { isModern, hostedTasks: 'memory:', answers: ['form'], answer: person.answer },
   );
   await expect(
     (async () => {

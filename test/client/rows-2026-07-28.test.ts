@@ -1,5 +1,5 @@
 /** What SEP-2322, SEP-2663 and the base pages of 2026-07-28 ask of a client with tasks. */
-import { sqliteHandles } from 'holdfast/client';
+import { sqliteCallRegistry } from 'holdfast/client';
 import { expect, test } from 'vitest';
 import {
   Detached,
@@ -180,10 +180,10 @@ test('S2663-29 S2663-31 looks keep to pollIntervalMs, and there is none after th
 test('S2663-32 the id of a task is written down, and another process comes back to it', async () => {
   const { url } = await served();
   const path = sharedStore().slice('sqlite:'.length);
-  const first = await recorded(url, { isModern, handles: sqliteHandles(path) });
+  const first = await recorded(url, { isModern, registry: sqliteCallRegistry(path) });
   const { id, taskId } = await first.tasks.call('nap', { ms: 300 });
   await first.tasks.close();
-  const second = await recorded(url, { isModern, handles: sqliteHandles(path) });
+  const second = await recorded(url, { isModern, registry: sqliteCallRegistry(path) });
   const [resumed] = await second.tasks.resumeAll();
   expect(resumed).toMatchObject({ id, taskId });
   expect(await resumed!.result()).toMatchObject(text('woke'));

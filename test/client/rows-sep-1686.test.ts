@@ -1,5 +1,5 @@
 /** What SEP-1686 asks of whoever calls tasks. */
-import { memoryHandles } from 'holdfast/client';
+import { memoryCallRegistry } from 'holdfast/client';
 import { expect, test } from 'vitest';
 import { TaskCancelled } from '../../src/remote-tasks/errors.ts';
 import { served } from '../dialects/revision-2025-11-25/peer.ts';
@@ -223,7 +223,7 @@ test('S1686-61 S1686-65 S1686-89 what is sensitive is kept for a short time, rea
 });
 
 test('S1686-87 S1686-88 what becomes of a call is told, and its name is known before it is sent', async () => {
-  const handles = memoryHandles();
+  const handles = memoryCallRegistry();
   const known: (string | undefined)[] = [];
   const events: string[] = [];
   const { tasks } = await facing(
@@ -233,7 +233,7 @@ test('S1686-87 S1686-88 what becomes of a call is told, and its name is known be
         return { result: text('plain') };
       },
     }),
-    { ...original, handles, onEvent: ({ event }) => events.push(event) },
+    { ...original, registry: handles, onEvent: ({ event }) => events.push(event) },
   );
   const handle = await tasks.call('work', { so: 'named' });
   await handle.result();

@@ -7,10 +7,10 @@ import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { curlOf, holdfastCallOf, quoted, requestOf } from '../../dashboard/src/task/copies.ts';
 import type { Json } from '../../src/model/json.ts';
-import type { TaskStory } from '../../src/operator/api.ts';
+import type { TaskDetails } from '../../src/operator/api.ts';
 import { stories } from './browser/stories.ts';
 
-function story(tool: string, given: Json): TaskStory {
+function story(tool: string, given: Json): TaskDetails {
   const [first] = stories;
   return { ...first!, task: { ...first!.task, tool }, arguments: given };
 }

@@ -26,9 +26,9 @@ test('what is new waits until nobody reads, and then stands where its age puts i
 
 test('what matches no more stays in its place until nobody reads', () => {
   const rows = listed(task('b', 20), task('a', 10));
-  rows.put(task('b', 20, { standing: 'completed', version: 2 }), false, true);
+  rows.put(task('b', 20, { status: 'completed', version: 2 }), false, true);
   expect(rows.ids).toEqual(['b', 'a']);
-  expect([rows.isLeaving('b'), rows.get('b')?.standing]).toEqual([true, 'completed']);
+  expect([rows.isLeaving('b'), rows.get('b')?.status]).toEqual([true, 'completed']);
   rows.settle();
   expect(rows.ids).toEqual(['a']);
 });
@@ -45,9 +45,9 @@ test('what was purged is said to be gone, and comes back if it is told of again'
 });
 
 test('older news than what is known changes nothing', () => {
-  const rows = listed(task('a', 10, { version: 5, standing: 'completed' }));
+  const rows = listed(task('a', 10, { version: 5, status: 'completed' }));
   rows.put(task('a', 10, { version: 4 }), true, true);
-  expect(rows.get('a')?.standing).toBe('completed');
+  expect(rows.get('a')?.status).toBe('completed');
 });
 
 test('a page that overlaps with what came live has no row twice', () => {

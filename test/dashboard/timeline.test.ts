@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { folded } from '../../dashboard/src/task/folding.ts';
 import { timelineOf } from '../../dashboard/src/task/timeline-layout.ts';
-import type { CallSpan, TaskStory } from '../../src/operator/api.ts';
+import type { CallSpan, TaskDetails } from '../../src/operator/api.ts';
 import { call, pass, story, summary } from '../kit/stories.ts';
 
 test('each process has a lane with its passes, in the order in which they came', () => {
@@ -88,7 +88,7 @@ test('a step that waits for its next attempt is in a pause that is open', () => 
 
 test('a subtask is one row from its start to its end, however often its parent speaks of it', () => {
   const children = [
-    summary({ id: 'kid', tool: 'summarise', standing: 'failed', createdAt: 10, finishedAt: 400 }),
+    summary({ id: 'kid', tool: 'summarise', status: 'failed', createdAt: 10, finishedAt: 400 }),
   ];
   const calls = [
     call({ kind: 'start', name: 'summarise', childId: 'kid', from: 10, to: 11 }),
@@ -110,7 +110,7 @@ test('a subtask that no call tells of is shown all the same', () => {
 test('rows keep their names while the story grows', () => {
   const first = story({ calls: [call({ name: 'one' })] });
   const then = story({ calls: [call({ name: 'one' }), call({ name: 'two', from: 200 })] });
-  const ids = (given: TaskStory) => timelineOf(given, 500).rows.map(({ id }) => id);
+  const ids = (given: TaskDetails) => timelineOf(given, 500).rows.map(({ id }) => id);
   expect(ids(then).slice(0, 1)).toEqual(ids(first));
 });
 

@@ -1,6 +1,6 @@
 /** What the demo shows of itself: the dashboard behind a token, and work of its own on an empty store. */
 import { expect, test } from 'vitest';
-import type { TaskPage, TaskStory } from '../../src/operator/api.ts';
+import type { TaskDetails, TaskPage } from '../../src/operator/api.ts';
 import { temporaryFolder } from '../cli/terminal.ts';
 import { holdfast } from './terminal.ts';
 
@@ -21,7 +21,7 @@ test('the first start begins work of every kind, and a later one does not', asyn
   const first = await started(cwd);
   const standings = async (api: typeof first.api) => {
     const { tasks } = await api<TaskPage>('/tasks');
-    return tasks.map(({ tool, standing }) => `${tool} ${standing}`).toSorted();
+    return tasks.map(({ tool, status: standing }) => `${tool} ${standing}`).toSorted();
   };
   await expect
     .poll(() => standings(first.api))
@@ -33,8 +33,8 @@ test('the first start begins work of every kind, and a later one does not', asyn
       'run_tests failed',
     ]);
   const { tasks } = await first.api<TaskPage>('/tasks?tool=report_on_folder');
-  const story = await first.api<TaskStory>(`/tasks/${tasks[0]!.id}`);
-  expect(story.children.map(({ standing }) => standing)).toEqual(Array(6).fill('completed'));
+  const story = await first.api<TaskDetails>(`/tasks/${tasks[0]!.id}`);
+  expect(story.children.map(({ status: standing }) => standing)).toEqual(Array(6).fill('completed'));
   expect(story.questions).toMatchObject([{ key: 'approval', state: 'open' }]);
 
   first.demo.signal('SIGKILL');
@@ -44,7 +44,7 @@ test('the first start begins work of every kind, and a later one does not', asyn
   expect(await standings(second.api)).toHaveLength(5);
   const [counting] = (await second.api<TaskPage>('/tasks?status=running')).tasks;
   await expect
-    .poll(async () => (await second.api<TaskStory>(`/tasks/${counting!.id}`)).passes.map(({ end }) => end))
+    .poll(async () => (await second.api<TaskDetails>(`/tasks/${counting!.id}`)).passes.map(({ end }) => end))
     .toEqual(['crashed', 'running']);
 });
 

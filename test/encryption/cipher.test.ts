@@ -1,7 +1,7 @@
 /** The cipher by itself: whatever is sealed comes back, and nothing else is ever taken for it. */
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Damaged } from '../../src/stores/shared/corrupt.ts';
+import { Corrupt } from '../../src/stores/shared/corrupt.ts';
 import { Cipher, KeyMissing, keyIdOf } from '../../src/stores/shared/encryption/cipher.ts';
 import { keyOf } from './keys.ts';
 
@@ -26,14 +26,14 @@ test('a value with any one bit changed, or in any other place, is never opened',
   fc.assert(
     fc.property(anyId, anyText, anyPlace, fc.nat(), fc.nat(7), (id, text, place, at, bit) => {
       const sealed = cipher.seal(id, text, place);
-      expect(() => cipher.open(sealed, `${place}!`)).toThrow(Damaged);
+      expect(() => cipher.open(sealed, `${place}!`)).toThrow(Corrupt);
       sealed[at % sealed.length]! ^= 1 << bit;
       const open = () => cipher.open(sealed, place);
       expect(open).toThrow();
       try {
         open();
       } catch (error) {
-        expect(error instanceof Damaged || error instanceof KeyMissing).toBe(true);
+        expect(error instanceof Corrupt || error instanceof KeyMissing).toBe(true);
       }
     }),
   );
@@ -50,5 +50,5 @@ test('the same value in the same place is never stored as the same bytes, nor un
 
 test('files that share a key share no values: each has a salt of its own', () => {
   const other = new Cipher(keys, new Uint8Array(16).fill(1));
-  expect(() => other.open(cipher.seal('first', 'a text', 'here'), 'here')).toThrow(Damaged);
+  expect(() => other.open(cipher.seal('first', 'a text', 'here'), 'here')).toThrow(Corrupt);
 });

@@ -3,14 +3,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { expect, test } from 'vitest';
-import { type HandleRecord, sqliteHandles } from '../../src/client.ts';
+import { type CallRecord, sqliteCallRegistry } from '../../src/client.ts';
 import { temporaryFile } from '../kit/lifetime.ts';
 import { withCode } from '../kit/with-code.ts';
 import { encryption, keyOf } from './keys.ts';
 
 const secret = 's3cret-of-a-handle';
 
-function record(id: string): HandleRecord {
+function record(id: string): CallRecord {
   return {
     id,
     server: 'reports',
@@ -25,7 +25,7 @@ function record(id: string): HandleRecord {
 
 test('handles are kept, found and listed under a key, and no byte of them is in the file', () => {
   const file = temporaryFile();
-  const handles = sqliteHandles(file, { encryption: encryption('first') });
+  const handles = sqliteCallRegistry(file, { encryption: encryption('first') });
   handles.save(record('a'));
   handles.save({ ...record('b'), isDelivered: true });
   handles.save({ ...record('a'), taskId: 'task' });
@@ -33,7 +33,7 @@ test('handles are kept, found and listed under a key, and no byte of them is in 
   expect(handles.list({ server: 'reports', onlyOpen: true }).map(({ id }) => id)).toEqual(['a']);
   handles.close();
   expect(isIn(file)).toBe(false);
-  const again = sqliteHandles(file, { encryption: encryption('first') });
+  const again = sqliteCallRegistry(file, { encryption: encryption('first') });
   expect(again.list().map(({ id }) => id)).toEqual(['a', 'b']);
   again.delete('b');
   expect(again.get('b')).toBeUndefined();
@@ -42,44 +42,44 @@ test('handles are kept, found and listed under a key, and no byte of them is in 
 
 test('a registry that was plain is rewritten when it is opened with a key, and given back with null', () => {
   const file = temporaryFile();
-  const plain = sqliteHandles(file);
+  const plain = sqliteCallRegistry(file);
   for (let n = 0; n < 50; n++) plain.save(record(`handle ${n}`));
   plain.delete('handle 7');
   plain.close();
   expect(isIn(file)).toBe(true);
-  sqliteHandles(file, { encryption: encryption('first') }).close();
+  sqliteCallRegistry(file, { encryption: encryption('first') }).close();
   expect(isIn(file)).toBe(false);
-  const rotated = sqliteHandles(file, { encryption: encryption('first', 'second') });
+  const rotated = sqliteCallRegistry(file, { encryption: encryption('first', 'second') });
   expect(rotated.list()).toHaveLength(49);
   rotated.close();
-  const second = sqliteHandles(file, { encryption: encryption('second') });
+  const second = sqliteCallRegistry(file, { encryption: encryption('second') });
   expect(second.get('handle 3')).toEqual(record('handle 3'));
   second.close();
-  sqliteHandles(file, { encryption: { ...encryption('second'), current: null } }).close();
-  const back = sqliteHandles(file);
+  sqliteCallRegistry(file, { encryption: { ...encryption('second'), current: null } }).close();
+  const back = sqliteCallRegistry(file);
   expect(back.get('handle 3')).toEqual(record('handle 3'));
   back.close();
 });
 
 test('a wrong key, a missing key and no key are refused', () => {
   const file = temporaryFile();
-  sqliteHandles(file, { encryption: encryption('first') }).close();
-  expect(() => sqliteHandles(file)).toThrow(withCode('STORE_NOT_UNLOCKED'));
-  expect(() => sqliteHandles(file, { encryption: encryption('second') })).toThrow(
+  sqliteCallRegistry(file, { encryption: encryption('first') }).close();
+  expect(() => sqliteCallRegistry(file)).toThrow(withCode('STORE_NOT_UNLOCKED'));
+  expect(() => sqliteCallRegistry(file, { encryption: encryption('second') })).toThrow(
     withCode('STORE_NOT_UNLOCKED'),
   );
   const wrong = { keys: { first: keyOf('other') }, current: 'first' };
-  expect(() => sqliteHandles(file, { encryption: wrong })).toThrow(withCode('STORE_NOT_UNLOCKED'));
-  expect(() => sqliteHandles(file, { encryption: { keys: { a: 'short' }, current: 'a' } })).toThrow(
+  expect(() => sqliteCallRegistry(file, { encryption: wrong })).toThrow(withCode('STORE_NOT_UNLOCKED'));
+  expect(() => sqliteCallRegistry(file, { encryption: { keys: { a: 'short' }, current: 'a' } })).toThrow(
     '32 bytes',
   );
 });
 
 test('a host that has it open as plain writes nothing more once another has encrypted it', () => {
   const file = temporaryFile();
-  const plain = sqliteHandles(file);
+  const plain = sqliteCallRegistry(file);
   plain.save(record('a'));
-  const encrypted = sqliteHandles(file, { encryption: encryption('first') });
+  const encrypted = sqliteCallRegistry(file, { encryption: encryption('first') });
   expect(() => plain.save(record('b'))).toThrow(withCode('STORE_NOT_UNLOCKED'));
   expect(() => plain.get('a')).toThrow(withCode('STORE_NOT_UNLOCKED'));
   expect(encrypted.list().map(({ id }) => id)).toEqual(['a']);
@@ -89,14 +89,14 @@ test('a host that has it open as plain writes nothing more once another has encr
 
 test('handles swapped between rows are reported as damage', () => {
   const file = temporaryFile();
-  const handles = sqliteHandles(file, { encryption: encryption('first') });
+  const handles = sqliteCallRegistry(file, { encryption: encryption('first') });
   handles.save(record('a'));
   handles.save(record('b'));
   handles.close();
   const db = new DatabaseSync(file);
   db.exec('update handles set body = (select body from handles as other where other.id <> handles.id)');
   db.close();
-  const again = sqliteHandles(file, { encryption: encryption('first') });
+  const again = sqliteCallRegistry(file, { encryption: encryption('first') });
   expect(() => again.get('a')).toThrow(withCode('STORE_CORRUPT'));
   again.close();
 });

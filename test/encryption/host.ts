@@ -59,7 +59,7 @@ const commands = {
     const waiting = await tasks.create('wait');
     await tasks.cancel(waiting.id, secretIn('cancel reason'));
     const id = await commands.again();
-    await tasks.complete(id, secretIn('event name'), { value: secretIn('event value') });
+    await tasks.sendEvent(id, secretIn('event name'), { value: secretIn('event value') });
     for (const one of ended) await tasks.outcome(one.id);
     await untilWaiting(id);
     return id;

@@ -159,7 +159,7 @@ const swaps = [
 test.each(swaps)('values swapped between rows are reported as damage: %s', async (_, sql) => {
   const { file, ids } = await filled();
   change(file, sql);
-  await expect(readAll(file, ids)).rejects.toThrow(withCode('TASK_DAMAGED', 'STORE_CORRUPT'));
+  await expect(readAll(file, ids)).rejects.toThrow(withCode('TASK_CORRUPT', 'STORE_CORRUPT'));
 });
 
 const forgeries = [
@@ -185,7 +185,7 @@ test.each(forgeries)('a value of which somebody changed %s is reported as damage
     const forged = forge(Buffer.from(kept));
     change(file, `update ${table} set ${column} = ? where ${key} = 1`, forged);
     await expect(readAll(file, ids), `${table}.${column}`).rejects.toThrow(
-      withCode('TASK_DAMAGED', 'STORE_CORRUPT'),
+      withCode('TASK_CORRUPT', 'STORE_CORRUPT'),
     );
     change(file, `update ${table} set ${column} = ? where ${key} = 1`, kept);
   }

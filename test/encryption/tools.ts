@@ -11,7 +11,7 @@ const confide = durableTool(
   'confide',
   { inputSchema: z.object({ text: z.string(), deep: z.array(z.object({ text: z.string() })) }) },
   async ({ text, deep }, task) => {
-    task.say(secretIn('status message'));
+    task.setStatusMessage(secretIn('status message'));
     task.progress(1, 3, secretIn('progress message'));
     const first = await task.step(secretIn('step name'), () => ({ value: secretIn('step value') }));
     await task.step(
@@ -24,7 +24,7 @@ const confide = durableTool(
     );
     const subtask = await task.start(whisper, { text: secretIn('subtask argument') });
     const whispered = await subtask.result();
-    const event = await task.event(secretIn('event name'));
+    const event = await task.waitForEvent(secretIn('event name'));
     const answer = await task.ask(secretIn('question key'), {
       message: secretIn('question message'),
       schema: z.object({ code: z.string().describe(secretIn('question schema')) }),

@@ -218,7 +218,7 @@ test('a request made outside a step is found by runTool, with its place', async 
 });
 
 test('a journal that grows too long ends the task with advice', async () => {
-  const tool = durableTool('endless', { longestJournal: 20 }, async (_, task) => {
+  const tool = durableTool('endless', { maxJournalEntries: 20 }, async (_, task) => {
     for (let n = 0; ; n++) await task.step(`step ${n}`, () => n);
   });
   const { result } = await runTool(tool, undefined);
@@ -240,16 +240,16 @@ test('a value that is too large is refused with advice, wherever it comes from',
   await tasks.close();
 });
 
-async function withLimit(largestValue: number) {
+async function withLimit(maxValueSize: number) {
   const tool = durableTool(
     'big',
     { inputSchema: z.object({ where: z.string().optional(), text: z.string().optional() }) },
     async ({ where }, task) => {
-      if (where === 'step') await task.step('big', () => 'x'.repeat(largestValue));
-      return 'x'.repeat(largestValue);
+      if (where === 'step') await task.step('big', () => 'x'.repeat(maxValueSize));
+      return 'x'.repeat(maxValueSize);
     },
   );
-  const tasks = createTasks({ store: sqlite('memory:'), tools: [tool], largestValue });
+  const tasks = createTasks({ store: sqlite('memory:'), tools: [tool], maxValueSize });
   await tasks.work();
   return { tasks, tool };
 }

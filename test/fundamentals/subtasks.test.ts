@@ -17,7 +17,7 @@ const fails = durableTool('fails', {}, async () => {
   throw new Error('The leaf broke.');
 });
 
-const lives = durableTool('lives', {}, async (_, task) => void (await task.event('never')));
+const lives = durableTool('lives', {}, async (_, task) => void (await task.waitForEvent('never')));
 
 test('S2268-19: subtasks run beside each other, and their results come in the order of their start', async () => {
   const parent = durableTool('fan_out', {}, async (_, task) => {
@@ -90,7 +90,7 @@ const finished = (task: Task) => (task.phase === 'done' ? task : undefined);
 test('S2268-25: a parent that returns early stays alive until its subtask is done', async () => {
   const { tasks, id, childId, get } = await parentWithChild(async () => {});
   await until(tasks, async () => (await get(id)).phase === 'running' && 'heldOutcome' in (await get(id)));
-  await tasks.complete(childId, 'never');
+  await tasks.sendEvent(childId, 'never');
   expect(await tasks.outcome(id)).toMatchObject({ kind: 'result', isError: false });
   await tasks.close();
 });
@@ -150,7 +150,7 @@ test('cancelling a tree of 1,000 is one transaction: nobody ever sees a cancelle
   const clock = new ManualClock();
   const wide = durableTool('wide', {}, async (_, task) => {
     await Promise.all(Array.from({ length: 999 }, () => task.start(lives)));
-    await task.event('never');
+    await task.waitForEvent('never');
   });
   const database = await openSqlite('memory:', { clock });
   const tasks = createTasks({ store: database, tools: [wide, lives], clock });

@@ -21,7 +21,7 @@ test('a question waits for its answer, which is typed by its schema', async () =
 });
 
 test('questions may be open at the same time, and each gets its own answer', async () => {
-  const tool = durableTool('survey', {}, async (_, task) => {
+  const tool = durableTool('queries', {}, async (_, task) => {
     const answers = await Promise.all([
       task.ask('page', { message: 'Sign in', url: 'https://example.org' }),
       task.ask('roots', { roots: true }),
@@ -91,9 +91,13 @@ test('sleeping takes no time in a test, and the right time on the clock', async 
 test('until polls with a single entry, and gives what the check found', async () => {
   let checks = 0;
   const tool = durableTool('polls', {}, async (_, task) => {
-    const found = await task.until('build is ready', () => (++checks < 5 ? undefined : { build: 7 }), {
-      every: '1m',
-    });
+    const found = await task.waitForCondition(
+      'build is ready',
+      () => (++checks < 5 ? undefined : { build: 7 }),
+      {
+        every: '1m',
+      },
+    );
     return { found };
   });
   const { result } = await runTool(tool, undefined, { crashAfterEveryEntry: true });
@@ -103,7 +107,7 @@ test('until polls with a single entry, and gives what the check found', async ()
 
 test('until gives up after its time', async () => {
   const tool = durableTool('polls', {}, async (_, task) => {
-    await task.until('build is ready', () => false, { every: '1m', timeout: '10m' });
+    await task.waitForCondition('build is ready', () => false, { every: '1m', timeout: '10m' });
   });
   const { result } = await runTool(tool, undefined);
   expect(result.content[0]!.text).toBe('"build is ready" did not come true in time.');
@@ -111,7 +115,7 @@ test('until gives up after its time', async () => {
 
 test('an event is completed from outside, before or while the handler waits for it', async () => {
   const tool = durableTool('hook', {}, async (_, task) => {
-    const paid = await task.event('paid', { schema: z.object({ amount: z.number() }) });
+    const paid = await task.waitForEvent('paid', { schema: z.object({ amount: z.number() }) });
     return `paid ${paid.amount}`;
   });
   const { result } = await runTool(tool, undefined, { events: { paid: { amount: 5 } } });
@@ -121,7 +125,7 @@ test('an event is completed from outside, before or while the handler waits for 
 test('an event that does not fit its schema throws in the handler, live and on replay', async () => {
   const schema = z.object({ amount: z.number() });
   const tool = durableTool('hook', {}, async (_, task) => {
-    const problem = await task.event('paid', { schema }).catch((error: Error) => error);
+    const problem = await task.waitForEvent('paid', { schema }).catch((error: Error) => error);
     await task.step('go on', () => 1);
     return `${(problem as Error).name}: ${(problem as Error).message}`;
   });
@@ -134,7 +138,7 @@ test('an event that does not fit its schema throws in the handler, live and on r
 
 test('what is no schema of an event is refused', async () => {
   const tool = durableTool('hook', {}, async (_, task) => {
-    await task.event('paid', { schema: { amount: 'number' } as never });
+    await task.waitForEvent('paid', { schema: { amount: 'number' } as never });
   });
   const { result } = await runTool(tool, undefined, { events: { paid: { amount: 5 } } });
   expect(result.content[0]!.text).toMatch(/^task\.event\(\) needs a schema such as z\.object/);
@@ -142,7 +146,7 @@ test('what is no schema of an event is refused', async () => {
 
 test('an event that does not come in time throws', async () => {
   const tool = durableTool('hook', { deadline: 'none' }, async (_, task) => {
-    await task.event('paid', { timeout: '7d' });
+    await task.waitForEvent('paid', { timeout: '7d' });
   });
   const { result } = await runTool(tool, undefined);
   expect(result.content[0]!.text).toBe('"paid" was not completed in time.');
@@ -153,7 +157,7 @@ test('the first of several waits decides a race, on every pass', async () => {
     const first = await Promise.race([
       task.sleep('2h').then(() => 'late'),
       task.sleep('1h').then(() => 'soon'),
-      task.event('never').then(() => 'never'),
+      task.waitForEvent('never').then(() => 'never'),
     ]);
     return await task.step('tell', () => first);
   });
@@ -180,7 +184,7 @@ test('parking neither throws into the handler nor runs its finally', async () =>
 test('what a caller does to its answer later is not what it answered', async () => {
   const ask = durableTool('ask', {}, async (_, task) => {
     await task.ask('n', { message: 'n?', schema: z.object({ n: z.number() }) });
-    await task.event('never');
+    await task.waitForEvent('never');
   });
   await using tasks = createTasks({ store: () => openSqlite('memory:'), tools: [ask] });
   await tasks.work();

@@ -59,7 +59,7 @@ test('a worker that stops lets a running step end, keeps its entry, and gives th
   await stopped;
   expect(ran).toEqual(['one', 'two']);
   expect(await tasks.get(id)).toMatchObject({ phase: 'running' });
-  expect(await tasks.get(id)).not.toHaveProperty('holder');
+  expect(await tasks.get(id)).not.toHaveProperty('worker');
   await tasks.work();
   expect(await tasks.outcome(id)).toMatchObject({ kind: 'result', isError: false });
   expect(ran).toEqual(['one', 'two', 'three']);
@@ -121,7 +121,7 @@ test('a handler that reports ten thousand times costs a few commits, and its las
   const tool = durableTool('chatty', {}, async (_, task) => {
     for (let n = 1; n <= 10_000; n++) {
       task.progress(n, 10_000);
-      task.say(`at ${n}`);
+      task.setStatusMessage(`at ${n}`);
     }
   });
   const { tasks } = await setUp(tool);
@@ -137,8 +137,8 @@ test('a handler that reports ten thousand times costs a few commits, and its las
 test('what a handler says while a long step runs is seen meanwhile', async () => {
   const long = gate();
   const tool = durableTool('talks', {}, async (_, task) => {
-    task.say('Working on it');
-    task.pollEvery('3s');
+    task.setStatusMessage('Working on it');
+    task.setPollInterval('3s');
     await task.step('long', () => long.wait());
   });
   const { tasks } = await setUp(tool);
@@ -154,7 +154,7 @@ test('what a handler says while a long step runs is seen meanwhile', async () =>
 test("a rejection that nobody awaits ends that handler's task, and the worker goes on", async () => {
   const careless = durableTool('careless', {}, async (_, task) => {
     void Promise.reject(new Error('Forgotten.'));
-    await task.event('never');
+    await task.waitForEvent('never');
   });
   const sound = durableTool('sound', {}, async () => 'fine');
   const { tasks } = await setUp(careless, sound);
@@ -172,7 +172,7 @@ test('a changed handler never mis-replays: the task waits, and the old handler f
   const rename = (name: string) =>
     durableTool('changes', {}, async (_, task) => {
       await task.step('one', () => 1);
-      await task.event('go');
+      await task.waitForEvent('go');
       return await task.step(name, () => name);
     });
   const old = rename('two');
@@ -185,11 +185,11 @@ test('a changed handler never mis-replays: the task waits, and the old handler f
   const { id } = await tasks.create(old);
   await until(tasks, async () => (await database.store.journal(id)).length === 3);
   await worker.stop();
-  await tasks.complete(id, 'go');
+  await tasks.sendEvent(id, 'go');
 
   const wrong = createTasks({ store: database, tools: [changed], clock });
   const wrongWorker = await wrong.work();
-  await until(tasks, async () => (await tasks.get(id))!.stuck !== undefined);
+  await until(tasks, async () => (await tasks.get(id))!.blocked !== undefined);
   expect((await tasks.get(id))!.statusMessage).toBe(
     'Waiting for a worker with the handler that began this task: in changes version 1, the journal has task.step("one"), the handler now makes task.step("uno").',
   );
@@ -213,7 +213,7 @@ test('arguments that no longer fit the schema of their tool wait too', async () 
   const { id } = await tasks.create(before, { n: 1 });
   const wrong = createTasks({ store: database, tools: [after], clock });
   const worker = await wrong.work();
-  await until(tasks, async () => (await tasks.get(id))!.stuck !== undefined);
+  await until(tasks, async () => (await tasks.get(id))!.blocked !== undefined);
   expect((await tasks.get(id))!.statusMessage).toMatch(/the input of schema does not fit its schema at m\./);
   await worker.stop();
   await tasks.work();
@@ -246,7 +246,7 @@ test('tasks of a version that no worker knows wait for one that does', async () 
 
 test('a task whose process dies again and again runs once more alone, and is then given up', async () => {
   const started: number[] = [];
-  const tool = durableTool('poison', { deathsAllowed: 2 }, async (_, task) => {
+  const tool = durableTool('poison', { maxCrashes: 2 }, async (_, task) => {
     started.push(task.pass);
     await task.step('never ends', () => new Promise(() => {}));
   });
@@ -255,7 +255,7 @@ test('a task whose process dies again and again runs once more alone, and is the
   // Found dead by the next worker, it rests before it is claimed.
   const rest = async (deaths: number) => {
     new Worker(dying(), clock, [tool], workerDefaults);
-    await until(tasks, async () => (await tasks.get(id))!.deaths === deaths);
+    await until(tasks, async () => (await tasks.get(id))!.crashes === deaths);
     clock.advance(2_000);
   };
   // A worker that is abandoned without a word, and found dead by the next, which is another process.
@@ -263,7 +263,7 @@ test('a task whose process dies again and again runs once more alone, and is the
   const { store } = database;
   const claim: Store['claim'] = async (query, decide) => {
     const task = await store.get(id);
-    const holder = task?.phase !== 'done' ? task?.holder?.name : undefined;
+    const holder = task?.phase !== 'done' ? task?.worker?.name : undefined;
     if (!holder) return store.claim(query, decide);
     const change = await store.update('task', id, (now) => decide(now, { name: holder }));
     return { claimed: [{ change }], failed: [] };
@@ -350,8 +350,8 @@ test('a journal that no handler can have written holds its task, and harms no wo
   );
   clock.advance(1);
   await tasks.work();
-  await until(tasks, async () => (await tasks.get(id))!.stuck !== undefined);
-  expect((await tasks.get(id))!.stuck!.message).toContain('settles call 3, which was not made before');
+  await until(tasks, async () => (await tasks.get(id))!.blocked !== undefined);
+  expect((await tasks.get(id))!.blocked!.message).toContain('settles call 3, which was not made before');
   await tasks.close();
 });
 

@@ -1,17 +1,17 @@
 /** Which of several calls asks, where the upstream does not say. */
 import { expect, test } from 'vitest';
 import { Attribution, NotAttributed } from '../../src/gateway/upstream/upstream.ts';
-import { Drive } from '../../src/gateway/upstream/upstream-call.ts';
+import { UpstreamCall } from '../../src/gateway/upstream/upstream-call.ts';
 import { anonymous } from '../../src/task-methods/caller.ts';
 
 test('of several calls of one person the last is taken at once', async () => {
-  const [first, last] = [new Drive('ada'), new Drive('ada')];
+  const [first, last] = [new UpstreamCall('ada'), new UpstreamCall('ada')];
   expect(await new Attribution().onlyOne(() => [first, last])).toBe(last);
 });
 
 test('people who are known are told apart by waiting until only one is left, and others begin nothing meanwhile', async () => {
   const attribution = new Attribution();
-  const [ada, bob] = [new Drive('ada'), new Drive('bob')];
+  const [ada, bob] = [new UpstreamCall('ada'), new UpstreamCall('bob')];
   const underWay = new Set([ada, bob]);
   const asking = attribution.onlyOne(() => [...underWay]);
   let hasBegun = false;
@@ -33,7 +33,7 @@ test('a question of nobody is refused', async () => {
 
 test('of callers that nobody can tell apart, two questions at the same time go to one call each', async () => {
   const attribution = new Attribution();
-  const calls = [new Drive(anonymous), new Drive(anonymous)];
+  const calls = [new UpstreamCall(anonymous), new UpstreamCall(anonymous)];
   const asked = await Promise.all([1, 2].map(() => attribution.onlyOne(() => calls)));
   expect(new Set(asked)).toEqual(new Set(calls));
 });

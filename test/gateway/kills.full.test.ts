@@ -61,7 +61,7 @@ describe.each([
       isModern ? { versionNegotiation: { mode: 'auto' } } : {},
     );
     await using tasks = await connectTasks(client, gateway.url, {
-      handles: 'memory:',
+      registry: 'memory:',
       pace: { floorMs: 20, ceilingMs: 200 },
       answer: async (question) => {
         const message = question.kind === 'form' ? question.message : question.kind;

@@ -4,7 +4,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type LoggingUpstream, SessionLogs, UpstreamLogs } from '../../src/gateway/upstream/logs.ts';
-import { Drive } from '../../src/gateway/upstream/upstream-call.ts';
+import { UpstreamCall } from '../../src/gateway/upstream/upstream-call.ts';
 import { ServerProcess } from '../kit/server-process.ts';
 import { textOf } from '../kit/text.ts';
 import { until } from '../kit/until.ts';
@@ -220,11 +220,11 @@ describe.each(['auto', 'legacy'] as const)('on standard input and output (%s)', 
 
 test('where an upstream does not say of which call it speaks, nobody hears what may be of a call of another person', async () => {
   const heard: string[] = [];
-  const drives: Drive[] = [];
+  const drives: UpstreamCall[] = [];
   const logs = new UpstreamLogs(upstreamWith(drives), new SessionLogs());
   const begin = async (owner: string) => {
-    const drive = new Drive(owner);
-    drive.task = { id: `task of ${owner}`, progress: () => {}, say: () => {} };
+    const drive = new UpstreamCall(owner);
+    drive.task = { id: `task of ${owner}`, progress: () => {}, setStatusMessage: () => {} };
     logs
       .listen({ level: 'info', tell: ({ data }) => heard.push(`${owner}: ${data}`) })
       .isFor(Promise.resolve(`task of ${owner}`));
@@ -272,7 +272,7 @@ test('the level of a session holds after a restart of the gateway, and of the up
   await client.close();
 });
 
-function upstreamWith(drives: readonly Drive[]): LoggingUpstream {
+function upstreamWith(drives: readonly UpstreamCall[]): LoggingUpstream {
   return {
     name: 'toy',
     isAlone: true,

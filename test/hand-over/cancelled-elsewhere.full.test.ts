@@ -88,7 +88,7 @@ class Scene {
   }
 
   async #tasks(): Promise<Task[]> {
-    const { tasks } = await this.database.survey.list({ limit: 99 });
+    const { tasks } = await this.database.queries.list({ limit: 99 });
     return tasks.filter((task) => 'version' in task);
   }
 
@@ -100,7 +100,7 @@ class Scene {
   }
 
   async count(standing: 'cancelled' | 'running'): Promise<number> {
-    return (await this.database.survey.list({ standings: [standing], limit: 99 })).tasks.length;
+    return (await this.database.queries.list({ statuses: [standing], limit: 99 })).tasks.length;
   }
 
   /** Other requests of the second server are over when it has cancelled a later one. */

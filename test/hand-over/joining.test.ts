@@ -19,12 +19,12 @@ const eve = 'eve-has-a-token-that-nobody-guesses';
 const tokens = { [ada]: 'ada' };
 
 const anything = durableTool('anything', { inputSchema: z.looseObject({}) }, async (_, task) => {
-  await task.event('go');
+  await task.waitForEvent('go');
   return 'done';
 });
 
 const alone = durableTool('alone', { joinable: false }, async (_, task) => {
-  await task.event('go');
+  await task.waitForEvent('go');
   return 'done';
 });
 
@@ -344,7 +344,7 @@ describe('a hand-over whose answer was not delivered', () => {
 
   test('is joined until ten minutes after the end of its task, however long that is kept', async () => {
     const { tasks, clock, id, ids, call, passing } = await fetching();
-    await tasks.complete(id, 'go');
+    await tasks.sendEvent(id, 'go');
     await expect.poll(() => tasks.get(id)).toMatchObject({ phase: 'done' });
     clock.advance(600_000);
     expect(await tasks.get(id)).toMatchObject({ phase: 'done' });
@@ -376,7 +376,7 @@ test('a call of another version of the tool is not joined', async () => {
   const file = temporaryFile();
   const version = (version: string) =>
     durableTool('versioned', { version }, async (_, task) => {
-      await task.event('go');
+      await task.waitForEvent('go');
       return version;
     });
   await open({ store: await openSqlite(file), tokens, tools: [version('1')] });
@@ -451,7 +451,7 @@ describe('operators', () => {
     const second = peer.call('held_auto', { word: 'tide' });
     await expect.poll(() => tasks.size).toBe(2);
     const desk = new Operator(stage.tasks);
-    const { tasks: listed } = await desk.list({ standings: ['completed'] });
+    const { tasks: listed } = await desk.list({ statuses: ['completed'] });
     expect(listed).toMatchObject([{ id, plainCall: true }]);
     await stage.release([...tasks.keys()][1]!);
     await second;

@@ -277,7 +277,7 @@ describe('on 2026-07-28 over HTTP, a call with a token that asked', () => {
       client(second).openCall('report', input, answer);
       await expect.poll(() => place.trace()).toEqual(['searched', 'signed']);
       // The step is recorded: the task sleeps after it.
-      await expect.poll(() => place.tasks().map((task) => 'holder' in task)).toEqual([false]);
+      await expect.poll(() => place.tasks().map((task) => 'worker' in task)).toEqual([false]);
       await second.kill(signal);
 
       const third = await start();

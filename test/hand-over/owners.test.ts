@@ -93,13 +93,13 @@ test('arguments that are no object are refused, and the server goes on', async (
 });
 
 test('looks at tasks are counted with all others, and refused beyond the limit', async () => {
-  const stage = await Stage.open({ limits: { looksPerMinute: 2 } });
+  const stage = await Stage.open({ limits: { readsPerMinute: 2 } });
   const client = stage.raw();
   const taskId = idIn((await client.call('asking')).result);
   const replies = [];
   for (let times = 0; times < 3; times++) replies.push(await client.call('task_status', { taskId }));
   expect(replies.map(({ error }) => error?.code)).toEqual([undefined, undefined, -31029]);
-  expect(replies[2]!.error!.data).toMatchObject({ reason: 'limit', limit: 'looksPerMinute' });
+  expect(replies[2]!.error!.data).toMatchObject({ reason: 'limit', limit: 'readsPerMinute' });
 });
 
 test('plain calls count against the limits of their owner, on both revisions', async () => {

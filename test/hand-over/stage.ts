@@ -85,7 +85,7 @@ export class Stage {
 
   /** Lets a tool go on that waits for it. */
   async release(id: string): Promise<void> {
-    await this.tasks.complete(id, 'go');
+    await this.tasks.sendEvent(id, 'go');
   }
 }
 

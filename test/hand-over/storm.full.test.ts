@@ -159,7 +159,7 @@ test('nothing is lost, and no finished step is repeated', { timeout: 300_000 }, 
   }
   const database = await openPostgres(store);
   onTestFinished(() => database.close());
-  const { tasks } = await database.survey.list({ standings: ['queued', 'running', 'waiting'], limit: 9 });
+  const { tasks } = await database.queries.list({ statuses: ['queued', 'running', 'waiting'], limit: 9 });
   expect(tasks).toEqual([]);
 });
 
@@ -177,7 +177,7 @@ test('a call that its client cancels ends, and so do its steps', async () => {
   await peer.post({ method: 'notifications/cancelled', params: { requestId: 99 } });
   const database = await openPostgres(store);
   onTestFinished(() => database.close());
-  const cancelled = async () => (await database.survey.list({ standings: ['cancelled'], limit: 9 })).tasks;
+  const cancelled = async () => (await database.queries.list({ statuses: ['cancelled'], limit: 9 })).tasks;
   await expect.poll(async () => (await cancelled()).length).toBe(1);
   cut.abort();
   await answered.catch(() => {});

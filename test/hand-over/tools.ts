@@ -57,7 +57,7 @@ const held = settings.map((setting) =>
     `held_${setting}`,
     { task: setting, inputSchema: Word, outputSchema: Word },
     async ({ word }, task) => {
-      await task.event('go');
+      await task.waitForEvent('go');
       return { word };
     },
   ),
@@ -65,17 +65,17 @@ const held = settings.map((setting) =>
 
 const reporting = durableTool('reporting', {}, async (_, task) => {
   task.progress(1, 2, 'Half of it');
-  await task.event('go');
+  await task.waitForEvent('go');
   return 'all of it';
 });
 
 const throwing = durableTool('throwing', {}, async (_, task) => {
-  await task.event('go');
+  await task.waitForEvent('go');
   throw new Error('The disk is full.');
 });
 
 const refusing = durableTool('refusing', {}, async (_, task) => {
-  await task.event('go');
+  await task.waitForEvent('go');
   throw new ProtocolError(-32099, 'Not on Sundays.', { day: 'Sunday' });
 });
 
@@ -92,13 +92,13 @@ const askingPerson = durableTool('asking_person', {}, async (_, task) =>
 /** One that comes at once, and work after it. */
 const askingEarly = durableTool('asking_early', {}, async (_, task) => {
   const answer = await task.ask('name', question);
-  await task.event('go');
+  await task.waitForEvent('go');
   return greeting(answer);
 });
 
 /** A question that comes only when the call has been handed over. */
 const askingLate = durableTool('asking_late', {}, async (_, task) => {
-  await task.event('go');
+  await task.waitForEvent('go');
   return greeting(await task.ask('name', question));
 });
 
@@ -118,7 +118,7 @@ const sampling = durableTool('sampling', {}, async (_, task) => {
 });
 
 const samplingLate = durableTool('sampling_late', {}, async (_, task) => {
-  await task.event('go');
+  await task.waitForEvent('go');
   const { content } = await task.ask('rhyme', rhyme);
   return (content as { text: string }).text;
 });
@@ -195,7 +195,7 @@ const steps = durableTool(
   { inputSchema: z.object({ trace: z.string(), gate: z.string() }) },
   async ({ trace, gate }, task) => {
     await task.step('first', () => appendFile(trace, 'first\n'));
-    await task.until('gate', () => existsSync(gate), { every: '50ms' });
+    await task.waitForCondition('gate', () => existsSync(gate), { every: '50ms' });
     await task.step('second', () => appendFile(trace, 'second\n'));
     return 'both';
   },

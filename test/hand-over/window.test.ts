@@ -115,11 +115,11 @@ test('the window counts from the arrival of the call, whatever kept it from begi
 
 test('resources and prompts are waited for, as tools with task: "never" are', async () => {
   const tide = durableResource('tide', { uri: 'tide://now' }, async (_, task) => {
-    await task.event('go');
+    await task.waitForEvent('go');
     return 'high';
   });
   const ask = durablePrompt('ask', {}, async (_, task) => {
-    await task.event('go');
+    await task.waitForEvent('go');
     return 'How high?';
   });
   const stage = await Stage.open({ resources: [tide], prompts: [ask] });

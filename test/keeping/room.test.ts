@@ -20,14 +20,14 @@ const minute = 60_000;
 const hoard = durableTool(
   'hoard',
   { inputSchema: z.object({ text: z.string() }) },
-  async (_, task) => void (await task.event('enough')),
+  async (_, task) => void (await task.waitForEvent('enough')),
 );
 /** Postgres would compress anything else. */
 const text = randomBytes(75_000).toString('base64');
 
 async function ended(tasks: Tasks): Promise<TaskId> {
   const { id } = await tasks.create(hoard, { text });
-  await tasks.complete(id, 'enough');
+  await tasks.sendEvent(id, 'enough');
   await tasks.outcome(id);
   return id;
 }
@@ -45,14 +45,14 @@ async function outcomeOf(tasks: Tasks, clock: ManualClock, id: TaskId) {
 /** A round begins with what has expired, once the round before has ended. */
 async function aRound(tasks: Tasks, clock: ManualClock): Promise<void> {
   const { id } = await tasks.create(hoard, { text: '' }, { ttlMs: 1_000 });
-  await tasks.complete(id, 'enough');
+  await tasks.sendEvent(id, 'enough');
   await tasks.outcome(id);
   clock.advance(2 * minute);
   await expect.poll(() => tasks.get(id)).toBe(undefined);
 }
 
 describe.each(kinds)('on $name', ({ place }) => {
-  async function hoarding(limit: Pick<TasksOptions, 'largestStore'> = { largestStore: '1 MB' }) {
+  async function hoarding(limit: Pick<TasksOptions, 'maxStoreSize'> = { maxStoreSize: '1 MB' }) {
     const clock = new ManualClock();
     const entries: LogEntry[] = [];
     const database = await open(await place(), { clock });
@@ -109,7 +109,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     made.push((await tasks.create(hoard, { text })).id);
     clock.advance(5 * minute);
     for (const id of made) {
-      await tasks.complete(id, 'enough');
+      await tasks.sendEvent(id, 'enough');
       expect(await outcomeOf(tasks, clock, id)).toMatchObject({ kind: 'result' });
     }
     expect(events('overfull').length).toBe(1);
@@ -135,7 +135,7 @@ describe.each(kinds)('on $name', ({ place }) => {
 
 test('a size that is none, or next to nothing, is refused with a sentence', () => {
   const store = () => openSqlite('memory:');
-  expect(() => createTasks({ store, largestStore: '2 gigs' as never })).toThrow(withCode('INVALID_SIZE'));
-  expect(() => createTasks({ store, largestStore: 2 })).toThrow(withCode('STORE_TOO_SMALL'));
-  expect(() => createTasks({ store, largestStore: 2 })).toThrow(withCode('STORE_TOO_SMALL'));
+  expect(() => createTasks({ store, maxStoreSize: '2 gigs' as never })).toThrow(withCode('INVALID_SIZE'));
+  expect(() => createTasks({ store, maxStoreSize: 2 })).toThrow(withCode('STORE_TOO_SMALL'));
+  expect(() => createTasks({ store, maxStoreSize: 2 })).toThrow(withCode('STORE_TOO_SMALL'));
 });

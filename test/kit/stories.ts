@@ -1,5 +1,5 @@
 /** Tasks and their stories as the operator's API tells of them, but for what a test changes. */
-import type { CallSpan, PassSpan, TaskStory, TaskSummary } from '../../src/operator/api.ts';
+import type { CallSpan, PassSpan, TaskDetails, TaskSummary } from '../../src/operator/api.ts';
 
 export function summary(given: Partial<TaskSummary> = {}): TaskSummary {
   return {
@@ -7,7 +7,7 @@ export function summary(given: Partial<TaskSummary> = {}): TaskSummary {
     owner: 'ana',
     tool: 'publish_report',
     toolVersion: '1',
-    standing: 'running',
+    status: 'running',
     createdAt: 0,
     updatedAt: 0,
     deadlineAt: null,
@@ -21,7 +21,7 @@ export function summary(given: Partial<TaskSummary> = {}): TaskSummary {
   };
 }
 
-export function story(given: Partial<TaskStory> = {}): TaskStory {
+export function story(given: Partial<TaskDetails> = {}): TaskDetails {
   return {
     task: summary(),
     origin: { dialect: '2026-07-28', method: 'tools/call' },

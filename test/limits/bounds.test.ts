@@ -3,7 +3,7 @@ import { createTasks, type DurableTool, durableTool } from 'holdfast';
 import { sqlite } from 'holdfast/sqlite';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { defaultBounds } from '../../src/engine/rules/limits.ts';
+import { defaultTaskLimits } from '../../src/engine/rules/limits.ts';
 
 const leaf = durableTool('leaf', {}, async () => 'leaf');
 const deeper: DurableTool = durableTool('deeper', {}, async (_, task) => {
@@ -23,7 +23,7 @@ async function outcome(tool: DurableTool, input?: object) {
   const tasks = createTasks({
     store: sqlite('memory:'),
     tools: [leaf, deeper, wide, curious],
-    bounds: { deepestTree: 3, mostSubtasks: 5, mostOpenQuestions: 2 },
+    taskLimits: { maxDepth: 3, maxSubtasks: 5, maxOpenQuestions: 2 },
   });
   onTestFinished(() => tasks.close());
   await tasks.work();
@@ -32,23 +32,23 @@ async function outcome(tool: DurableTool, input?: object) {
 }
 
 test('subtasks start no subtasks below the deepest', async () => {
-  expect(JSON.stringify(await outcome(deeper))).toContain('Subtasks go too deep: at most 3 (deepestTree).');
+  expect(JSON.stringify(await outcome(deeper))).toContain('Subtasks go too deep: at most 3 (maxDepth).');
 });
 
 test('a task starts no more subtasks than it may', async () => {
   expect(await outcome(wide, { n: 5 })).toMatchObject({ isError: false });
-  expect(JSON.stringify(await outcome(wide, { n: 6 }))).toContain('at most 5 (mostSubtasks)');
+  expect(JSON.stringify(await outcome(wide, { n: 6 }))).toContain('at most 5 (maxSubtasks)');
 });
 
 test('a task has no more questions open than it may', async () => {
-  expect(JSON.stringify(await outcome(curious))).toContain('at most 2 (mostOpenQuestions)');
+  expect(JSON.stringify(await outcome(curious))).toContain('at most 2 (maxOpenQuestions)');
 });
 
 test('a journal that cannot hold the results of subtasks is refused when they are awaited, not when they have run', async () => {
   const waits = durableTool('waits', {}, async (_, task) => {
-    await task.event('never');
+    await task.waitForEvent('never');
   });
-  const many = durableTool('many', { longestJournal: 20 }, async (_, task) => {
+  const many = durableTool('many', { maxJournalEntries: 20 }, async (_, task) => {
     const started = await Promise.all(Array.from({ length: 11 }, () => task.start(waits)));
     await Promise.all(started.map((one) => one.result()));
   });
@@ -60,6 +60,6 @@ test('a journal that cannot hold the results of subtasks is refused when they ar
 });
 
 test('by default a task may start as many subtasks as it may have, and await them all', () => {
-  const { longestJournal } = leaf;
-  expect(longestJournal).toBeGreaterThan(2 * defaultBounds.mostSubtasks);
+  const { maxJournalEntries } = leaf;
+  expect(maxJournalEntries).toBeGreaterThan(2 * defaultTaskLimits.maxSubtasks);
 });

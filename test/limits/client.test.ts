@@ -1,10 +1,10 @@
 /** Our client and a server's limits: what will pass is waited for, and is never taken for the outcome of a task. */
 import { Client } from '@modelcontextprotocol/client';
 import {
+  type CallRegistry,
   type ConnectTasksOptions,
   connectTasks,
-  type Handles,
-  memoryHandles,
+  memoryCallRegistry,
   RemoteError,
 } from 'holdfast/client';
 import { expect, onTestFinished, test } from 'vitest';
@@ -16,14 +16,14 @@ async function host(limits: Partial<Limits>, options: ConnectTasksOptions = {}) 
   const { url } = await served({ limits });
   const client = new Client({ name: 'host', version: '1' });
   const pace = { floorMs: 10, ceilingMs: 50 };
-  const tasks = await connectTasks(client, url, { handles: memoryHandles(), pace, ...options });
+  const tasks = await connectTasks(client, url, { registry: memoryCallRegistry(), pace, ...options });
   onTestFinished(() => tasks.close());
   return tasks;
 }
 
 test('a refused request for a result is asked again, and is no failure of the task', async () => {
-  const handles: Handles = memoryHandles();
-  const tasks = await host({ resultsPerMinute: 1 }, { handles, unreachableFor: '1s' });
+  const handles: CallRegistry = memoryCallRegistry();
+  const tasks = await host({ resultsPerMinute: 1 }, { registry: handles, reconnectTimeout: '1s' });
   await tasks.callTool({ name: 'nap', arguments: { ms: 1 } });
   const second = await tasks.call('nap', { ms: 1 });
   await expect(second.result()).rejects.toThrow(ServerUnreachable);

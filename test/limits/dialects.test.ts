@@ -52,8 +52,8 @@ const cases: readonly Case[] = [
   },
   {
     row: 'S1686-78, S2025-102',
-    limit: 'looksPerMinute',
-    options: { limits: { looksPerMinute: 1 } },
+    limit: 'readsPerMinute',
+    options: { limits: { readsPerMinute: 1 } },
     before: live(ada),
     ask: about('tasks/get'),
     times: 1,
@@ -83,8 +83,8 @@ const cases: readonly Case[] = [
   },
   {
     row: 'S1686-86, S2025-111',
-    limit: 'failedLooksPerMinute',
-    options: { limits: { failedLooksPerMinute: 2 } },
+    limit: 'failedReadsPerMinute',
+    options: { limits: { failedReadsPerMinute: 2 } },
     // Whatever is done with a task of another.
     ask: (face, taskId) => about(++calls % 2 ? 'tasks/get' : 'tasks/cancel')(face, taskId),
     before: live(bob),
@@ -112,8 +112,8 @@ const cases: readonly Case[] = [
   },
   {
     row: 'S1686-79, S2025-103',
-    limit: 'keptTasksPerOwner',
-    options: { limits: { keptTasksPerOwner: 1 } },
+    limit: 'storedTasksPerOwner',
+    options: { limits: { storedTasksPerOwner: 1 } },
     before: done(ada),
     ask: call,
     times: 0,
@@ -130,8 +130,8 @@ const cases: readonly Case[] = [
   },
   {
     row: 'S1686-79, S2025-103',
-    limit: 'keptTasks',
-    options: { limits: { keptTasks: 1 } },
+    limit: 'storedTasks',
+    options: { limits: { storedTasks: 1 } },
     before: done(bob),
     ask: call,
     times: 0,
@@ -176,8 +176,8 @@ describe.each(dialects)('%s', (dialect) => {
     },
   );
 
-  test('arguments over largestValue', async () => {
-    const { url } = await served({ tokens, drafts: 'all', largestValue: 100 });
+  test('arguments over maxValueSize', async () => {
+    const { url } = await served({ tokens, drafts: 'all', maxValueSize: 100 });
     const face = await faces[dialect]!({ url, token: 'token-a' });
     const params = {
       name: 'slow_compute',
@@ -185,12 +185,12 @@ describe.each(dialects)('%s', (dialect) => {
       ...face.asTask('large'),
     };
     const { message } = await asked(face, { method: 'tools/call', params });
-    expect(message.error).toMatchObject({ code: -32602, message: expect.stringContaining('`largestValue`') });
+    expect(message.error).toMatchObject({ code: -32602, message: expect.stringContaining('`maxValueSize`') });
   });
 });
 
-test('an answer over largestValue is refused, and the question stays open', async () => {
-  const { tasks, url } = await served({ tokens, drafts: 'all', largestValue: 1_000 });
+test('an answer over maxValueSize is refused, and the question stays open', async () => {
+  const { tasks, url } = await served({ tokens, drafts: 'all', maxValueSize: 1_000 });
   const { id: taskId } = await tasks.create('ask_name', {}, { owner: ada });
   const face = await faces['2026-07-28']!({ url, token: 'token-a' });
   const look = async () => (await asked(face, { method: 'tasks/get', params: { taskId } })).message.result;
@@ -201,7 +201,7 @@ test('an answer over largestValue is refused, and the question stays open', asyn
       params: { taskId, inputResponses: { name: { action: 'accept', content: { name } } } },
     });
   const { message } = await answer('x'.repeat(1_000));
-  expect(message.error).toMatchObject({ code: -32602, message: expect.stringContaining('(largestValue)') });
+  expect(message.error).toMatchObject({ code: -32602, message: expect.stringContaining('(maxValueSize)') });
   expect(await look()).toMatchObject({ status: 'input_required' });
   expect((await answer('Ada')).message.error).toBe(undefined);
   await expect.poll(look).toMatchObject({ status: 'completed' });

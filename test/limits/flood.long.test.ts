@@ -42,7 +42,7 @@ test('S1686-78 S2025-102: a flood at ten times the limits of one owner leaves th
     expect(Object.keys(flooded.limited).sort()).toEqual([
       'callsPerMinute',
       'listsPerMinute',
-      'looksPerMinute',
+      'readsPerMinute',
       // All its looks are at one task.
       'pollsPerHint',
       'resultsPerMinute',

@@ -19,7 +19,7 @@ await peer.until(taskId, 'completed');
 
 const kinds = [
   [defaultLimits.callsPerMinute, 'tools/call', { name: 'nap', arguments: { ms: 1 }, task: {} }],
-  [defaultLimits.looksPerMinute, 'tasks/get', { taskId }],
+  [defaultLimits.readsPerMinute, 'tasks/get', { taskId }],
   [defaultLimits.resultsPerMinute, 'tasks/result', { taskId }],
   [defaultLimits.listsPerMinute, 'tasks/list', {}],
 ] as const;

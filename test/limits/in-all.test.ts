@@ -50,8 +50,8 @@ test('there are no more subscriptions than there may be, of all owners together'
 
 test.each([
   [{}, 30 * 24 * 3_600_000],
-  [{ longestDeadline: '7d' }, 7 * 24 * 3_600_000],
-  [{ longestDeadline: 'none' }, null],
+  [{ maxDeadline: '7d' }, 7 * 24 * 3_600_000],
+  [{ maxDeadline: 'none' }, null],
 ] as const)(
   'with %o no task that callers begin lives longer than the server lets it',
   async (options, most) => {

@@ -40,14 +40,14 @@ test('a task that is over makes room for another', async () => {
 });
 
 test('an owner has no more tasks kept than it may', async () => {
-  const { ada } = await limited({ keptTasksPerOwner: 1 });
+  const { ada } = await limited({ storedTasksPerOwner: 1 });
   await ada.until(await ada.start('nap', { ms: 1 }), 'completed');
   const { error } = await ada.call('nap', { ms: 1 }, { task: {} });
-  expect(error).toMatchObject(overLimit('keptTasksPerOwner'));
+  expect(error).toMatchObject(overLimit('storedTasksPerOwner'));
 });
 
 test.each([
-  ['looksPerMinute', (peer: Peer, taskId: string) => peer.send('tasks/get', { taskId })],
+  ['readsPerMinute', (peer: Peer, taskId: string) => peer.send('tasks/get', { taskId })],
   ['listsPerMinute', (peer: Peer) => peer.send('tasks/list')],
 ] as const)('S1686-78: over %s an owner is asked to wait, in the way of HTTP too', async (limit, ask) => {
   const { ada, bob } = await limited({ [limit]: 2 });
@@ -72,17 +72,17 @@ test('S1686-78: results and calls have rates of their own', async () => {
 });
 
 test('on 2026-07-28 the error has a code of its own, outside of what is reserved', async () => {
-  const { url } = await served({ limits: { looksPerMinute: 1 } });
+  const { url } = await served({ limits: { readsPerMinute: 1 } });
   const peer = new LaterPeer(url, withTasks);
   const { taskId } = (await peer.request('tools/call', { name: 'nap', arguments: { ms: 60_000 } })).result;
   await peer.request('tasks/get', { taskId });
   const { error } = await peer.request('tasks/get', { taskId });
-  expect(error).toMatchObject({ code: -31029, data: { reason: 'limit', limit: 'looksPerMinute' } });
+  expect(error).toMatchObject({ code: -31029, data: { reason: 'limit', limit: 'readsPerMinute' } });
 });
 
 test.each([
-  ['zero', { looksPerMinute: 0 }],
-  ['half a look', { looksPerMinute: 0.5 }],
+  ['zero', { readsPerMinute: 0 }],
+  ['half a look', { readsPerMinute: 0.5 }],
   ['a limit that there is not', { breathsPerMinute: 1 }],
 ])('%s is refused when the server is made', async (_, limits) => {
   await expect(served({ limits: limits as never })).rejects.toThrow(withCode('INVALID_LIMIT'));

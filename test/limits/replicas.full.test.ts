@@ -9,7 +9,7 @@ const most = 60;
 
 test.each(
   kinds.flatMap(({ name, place }) =>
-    (['liveTasksPerOwner', 'liveTasks', 'keptTasksPerOwner'] as const).map((limit) => ({
+    (['liveTasksPerOwner', 'liveTasks', 'storedTasksPerOwner'] as const).map((limit) => ({
       name,
       place,
       limit,

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { serveStdio } from 'holdfast/server';
 import { expect, onTestFinished, test } from 'vitest';
-import { defaultBounds } from '../../src/engine/rules/limits.ts';
+import { defaultTaskLimits } from '../../src/engine/rules/limits.ts';
 import { defaultLimits } from '../../src/task-methods/limits.ts';
 import { Peer, served } from '../dialects/revision-2025-11-25/peer.ts';
 import { served as servedToAll } from '../dialects/revision-2026-07-28/peer.ts';
@@ -12,10 +12,10 @@ import { fixtureFactory, fixtureTasks, storeFrom, withoutLimits } from '../fixtu
 const name = 'dev.holdfast/limits';
 const day = 24 * 3_600_000;
 const extents = {
-  largestValue: 16_777_216,
-  shortestRetention: 60_000,
-  longestRetention: 30 * day,
-  longestDeadline: 30 * day,
+  maxValueSize: 16_777_216,
+  minRetention: 60_000,
+  maxRetention: 30 * day,
+  maxDeadline: 30 * day,
 };
 
 test('on 2026-07-28 the limits stand among the extensions', async () => {
@@ -25,14 +25,14 @@ test('on 2026-07-28 the limits stand among the extensions', async () => {
   expect(capabilities.extensions[name]).toEqual({
     ...defaultLimits,
     ...extents,
-    longestRetention: 3_600_000,
+    maxRetention: 3_600_000,
   });
   expect(capabilities.experimental?.[name]).toBe(undefined);
 });
 
 test('on 2025-11-25 they stand among what is experimental', async () => {
   const tokens = { 'token-a': 'ada' };
-  const { url } = await served({ tokens, limits: {}, shortestRetention: '60s' });
+  const { url } = await served({ tokens, limits: {}, minRetention: '60s' });
   const { capabilities } = await new Peer(url, { token: 'token-a' }).open();
   expect(capabilities.experimental[name]).toEqual({ ...defaultLimits, ...extents });
   expect(capabilities.extensions?.[name]).toBe(undefined);
@@ -41,13 +41,13 @@ test('on 2025-11-25 they stand among what is experimental', async () => {
 test('only limits that there are can be met', async () => {
   const { peer } = await servedToAll({
     limits: { ...withoutLimits, callsPerMinute: 7 },
-    longestDeadline: 'none',
+    maxDeadline: 'none',
   });
-  const { longestDeadline: _, ...others } = extents;
+  const { maxDeadline: _, ...others } = extents;
   expect((await peer.request('server/discover')).result.capabilities.extensions[name]).toEqual({
     ...others,
     callsPerMinute: 7,
-    longestRetention: 3_600_000,
+    maxRetention: 3_600_000,
   });
 });
 
@@ -76,13 +76,17 @@ test('whoever started the server is not limited, and not told of limits', async 
 });
 
 test('the program itself is told everything, limits that there are not included', async () => {
-  const { tasks } = await servedToAll({ limits: withoutLimits, largestValue: 5, bounds: { deepestTree: 2 } });
+  const { tasks } = await servedToAll({
+    limits: withoutLimits,
+    maxValueSize: 5,
+    taskLimits: { maxDepth: 2 },
+  });
   expect(tasks.limits).toEqual({
     ...withoutLimits,
-    ...defaultBounds,
+    ...defaultTaskLimits,
     ...extents,
-    deepestTree: 2,
-    largestValue: 5,
-    largestStore: Number.POSITIVE_INFINITY,
+    maxDepth: 2,
+    maxValueSize: 5,
+    maxStoreSize: Number.POSITIVE_INFINITY,
   });
 });

@@ -28,7 +28,7 @@ async function watched(options: Partial<TasksOptions>) {
 }
 
 test('S1686-86, S2025-111: many failed looks of an owner are counted and logged once, and then refused', async () => {
-  const { peer, count, logged } = await watched({ limits: { failedLooksPerMinute: 5 } });
+  const { peer, count, logged } = await watched({ limits: { failedReadsPerMinute: 5 } });
   for (let n = 0; n < 5; n++) expect((await peer.get(absent)).error.code).toBe(-32602);
   expect(logged()).toMatchObject([
     {
@@ -39,19 +39,19 @@ test('S1686-86, S2025-111: many failed looks of an owner are counted and logged 
     },
   ]);
   for (let n = 0; n < 3; n++)
-    expect((await peer.get(absent)).error.data).toMatchObject({ limit: 'failedLooksPerMinute' });
+    expect((await peer.get(absent)).error.data).toMatchObject({ limit: 'failedReadsPerMinute' });
   expect(logged()).toHaveLength(1);
   expect(await count('holdfast_suspicious_total{pattern="failedLooks"}')).toBe(1);
-  expect(await count('holdfast_refusals_total{limit="failedLooksPerMinute"}')).toBe(3);
+  expect(await count('holdfast_refusals_total{limit="failedReadsPerMinute"}')).toBe(3);
 });
 
 test('whoever looks for what is not there still finds what is its own, and others do not feel it', async () => {
-  const { peer: ada, url, tasks } = await watched({ limits: { failedLooksPerMinute: 1 } });
+  const { peer: ada, url, tasks } = await watched({ limits: { failedReadsPerMinute: 1 } });
   const bob = new Peer(url, { token: 'token-b' });
   await bob.open();
   const { id } = await tasks.create('nap', { ms: 60_000 }, { owner: 'owner:ada' });
   for (let n = 0; n < 3; n++) await ada.get(absent);
-  expect((await ada.get(absent)).error.data.limit).toBe('failedLooksPerMinute');
+  expect((await ada.get(absent)).error.data.limit).toBe('failedReadsPerMinute');
   expect((await ada.get(id)).result.status).toBe('working');
   // Of Bob it is the first.
   expect((await bob.get(id)).error.code).toBe(-32602);
@@ -62,7 +62,7 @@ test.each(['2026-07-28', '2025-11-25', 'SEP-1686'])(
   async (dialect) => {
     /** Bob asks for the one four times, of which two are refused, and then for the other. */
     const answers = async (first: 'foreign' | 'absent', second: 'foreign' | 'absent') => {
-      const { url, tasks, logged } = await watched({ limits: { failedLooksPerMinute: 2 } });
+      const { url, tasks, logged } = await watched({ limits: { failedReadsPerMinute: 2 } });
       const { id } = await tasks.create('nap', { ms: 60_000 }, { owner: 'owner:ada' });
       const ids = { foreign: id, absent };
       const face = await faces[dialect]!({ url, token: 'token-b' });
@@ -80,20 +80,20 @@ test.each(['2026-07-28', '2025-11-25', 'SEP-1686'])(
       return { worded, logged: logged().map(({ at: _, ...entry }) => entry) };
     };
     const one = await answers('foreign', 'absent');
-    expect(one.worded.filter(({ text }) => text.includes('failedLooksPerMinute'))).toHaveLength(3);
+    expect(one.worded.filter(({ text }) => text.includes('failedReadsPerMinute'))).toHaveLength(3);
     expect(await answers('absent', 'foreign')).toEqual(one);
   },
 );
 
 test('a subscription that names tasks which cannot be found is a failed look too', async () => {
-  const { url } = await servedToAll({ limits: { failedLooksPerMinute: 1 } });
+  const { url } = await servedToAll({ limits: { failedReadsPerMinute: 1 } });
   const peer = new LaterPeer(url, withTasks);
   const first = await peer.listen([absent]);
   expect(first.headers['content-type']).toContain('event-stream');
   first.close();
   const second = await peer.listen([absent]);
   expect(second.status).toBe(429);
-  expect((await second.next())!.error.data.limit).toBe('failedLooksPerMinute');
+  expect((await second.next())!.error.data.limit).toBe('failedReadsPerMinute');
   const own = await peer.listen([await peer.start('nap', { ms: 60_000 })]);
   expect(own.headers['content-type']).toContain('event-stream');
   own.close();
@@ -102,14 +102,14 @@ test('a subscription that names tasks which cannot be found is a failed look too
 test('callers without a token are told apart by their address, whichever way they ask', async () => {
   const entries: LogEntry[] = [];
   const log = (entry: LogEntry) => entries.push(entry);
-  const { url } = await servedToAll({ limits: { failedLooksPerMinute: 2 }, log });
+  const { url } = await servedToAll({ limits: { failedReadsPerMinute: 2 }, log });
   const later = new LaterPeer(url, withTasks);
   const older = new Peer(url);
   await older.open();
   await later.get(absent);
   // Waits, and so takes the way through the SDK.
   await older.request('tasks/result', { taskId: absent });
-  expect((await older.get(absent)).error.data.limit).toBe('failedLooksPerMinute');
+  expect((await older.get(absent)).error.data.limit).toBe('failedReadsPerMinute');
   expect(entries.filter(({ event }) => event === 'suspicious')).toMatchObject([
     { owner: 'anonymous', detail: { pattern: 'failedLooks', address: expect.stringContaining('127.0.0.1') } },
   ]);
@@ -142,6 +142,6 @@ test('a log that throws refuses nobody', async () => {
   const log = () => {
     throw new Error('the disk of the log is full');
   };
-  const { peer } = await served({ limits: { failedLooksPerMinute: 1 }, log });
+  const { peer } = await served({ limits: { failedReadsPerMinute: 1 }, log });
   expect((await peer.get(absent)).error.code).toBe(-32602);
 });

@@ -155,7 +155,7 @@ test('a token that does not tell its bearer from others looks over nothing', asy
 });
 
 test('callers are held to their limits here too, and the operator is not', async () => {
-  const { ask } = await stage({ works: false, limits: { looksPerMinute: 3 } });
+  const { ask } = await stage({ works: false, limits: { readsPerMinute: 3 } });
   const statuses = async (token: string) => {
     const answers: number[] = [];
     for (let n = 0; n < 5; n++) answers.push((await ask('/tasks', { token })).status);

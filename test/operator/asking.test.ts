@@ -55,9 +55,9 @@ describe.each(kinds)('on $name', ({ place }) => {
     const listener = await listen(api);
     const { id } = await tasks.create('delegate');
     const child = await askedBelow(tasks, id);
-    await listener.until(() => subtasks(listener).get(child)?.standing === 'waiting');
+    await listener.until(() => subtasks(listener).get(child)?.status === 'waiting');
     await act(id, 'cancel');
-    await listener.until(() => subtasks(listener).get(child)?.standing === 'cancelled');
+    await listener.until(() => subtasks(listener).get(child)?.status === 'cancelled');
     expect([...listener.tasks.keys()]).toEqual([id]);
   });
 });
@@ -80,7 +80,7 @@ test('subtasks that do not ask are no news of their own, however many they are',
   const { tasks, api } = await stage();
   const listener = await listen(api);
   const { id } = await tasks.create('family');
-  await listener.until(() => listener.tasks.get(id)?.standing === 'completed');
+  await listener.until(() => listener.tasks.get(id)?.status === 'completed');
   expect(subtasks(listener).size).toBe(0);
 });
 

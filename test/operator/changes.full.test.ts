@@ -19,7 +19,7 @@ describe.each(kinds)('on $name', ({ place }) => {
       { type: 'changes', id: expect.stringMatching(/^\w+\.\d+$/), tasks: [], subtasks: [], removed: [] },
     ]);
     const { id } = await tasks.create('family');
-    await listener.until(() => listener.tasks.get(id)?.standing === 'completed');
+    await listener.until(() => listener.tasks.get(id)?.status === 'completed');
     // Subtasks are news of their root.
     expect([...listener.tasks.keys()]).toEqual([id]);
   });
@@ -45,7 +45,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     const { id } = await elsewhere.tasks.create('greet', { name: 'Ada' });
     await listener.until(() => listener.tasks.has(id));
     await elsewhere.act(id, 'cancel');
-    await listener.until(() => listener.tasks.get(id)?.standing === 'cancelled');
+    await listener.until(() => listener.tasks.get(id)?.status === 'cancelled');
     await elsewhere.act(id, 'purge');
     await listener.until((messages) =>
       messages.some((one) => one.type === 'changes' && one.removed.includes(id)),
@@ -94,7 +94,7 @@ test('many changes of one task are one, and so many tasks as fit come in one mes
   for (const { id } of made) await tasks.cancel(id);
   const message = await next();
   if (message.type !== 'changes') throw new Error('It was a reset.');
-  expect(message.tasks.map(({ id, standing }) => [id, standing])).toEqual(
+  expect(message.tasks.map(({ id, status: standing }) => [id, standing])).toEqual(
     made.map(({ id }) => [id, 'cancelled']),
   );
 });

@@ -23,7 +23,7 @@ describe.each(kinds)('on $name', ({ place: fresh }) => {
     await until(() => linesOf(input.log).includes('wait for wind'));
     const before = await story(id);
     expect(before.passes).toMatchObject([{ number: 1, end: 'running', to: null }]);
-    expect(before.holder?.name).toBe(before.passes[0]!.holder);
+    expect(before.worker?.name).toBe(before.passes[0]!.holder);
     await worker.kill();
 
     writeFileSync(input.gate, '');

@@ -42,12 +42,12 @@ test('a call of another server that was cancelled is begun anew by a retry', asy
   await expect.poll(lines).toEqual(['begun']);
   const desk = new Operator(tasks);
   const [call] = (await desk.list({})).tasks;
-  expect(call!.standing).toBe('running');
+  expect(call!.status).toBe('running');
   await desk.cancel(call!.id);
   await handle.result().catch(() => {});
   const again = await desk.retry(call!.id);
   // It did begin, though nobody can know how far the first one had come.
   await expect.poll(() => lines().filter((line) => line === 'begun').length).toBe(2);
-  expect((await desk.story(again.id))!.retryOf).toBe(call!.id);
+  expect((await desk.details(again.id))!.retryOf).toBe(call!.id);
   await desk.cancel(again.id);
 });

@@ -2,7 +2,7 @@ import type { Database } from 'holdfast';
 import { openPostgres } from 'holdfast/postgres';
 import { openSqlite } from 'holdfast/sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { OverviewQuery, SurveyFilter } from '../../src/ports/query.ts';
+import type { OverviewQuery, TaskFilter } from '../../src/ports/query.ts';
 import { temporaryFile } from '../kit/lifetime.ts';
 import { freshDatabase } from '../postgres/database.ts';
 import { crowdPostgres, crowdSqlite, rare } from './population.ts';
@@ -12,12 +12,12 @@ const most = { page: 50, count: 300, firstOverview: 1_000, overview: 100, held: 
 const tasks = Number(process.env.HOLDFAST_CROWD ?? 1_000_000);
 const spanMs = 24 * 3_600_000;
 
-const filters: Readonly<Record<string, SurveyFilter>> = {
-  'standing: lost': { standings: ['lost'] },
-  'standing: failed': { standings: ['failed'] },
-  'standing: running': { standings: ['running'] },
-  'standing: queued': { standings: ['queued'] },
-  'standing: completed': { standings: ['completed'] },
+const filters: Readonly<Record<string, TaskFilter>> = {
+  'standing: lost': { statuses: ['lost'] },
+  'standing: failed': { statuses: ['failed'] },
+  'standing: running': { statuses: ['running'] },
+  'standing: queued': { statuses: ['queued'] },
+  'standing: completed': { statuses: ['completed'] },
   'tool: rare': { tool: rare.tool },
   'tool: common': { tool: 'tool_3' },
   'owner: rare': { owner: rare.owner },
@@ -71,7 +71,7 @@ async function measuredFirst(open: () => Promise<Database>, query: OverviewQuery
   const times: number[] = [];
   let held = 0;
   for (let round = 0; round < 3; round++) {
-    const { survey, close } = await open();
+    const { queries: survey, close } = await open();
     // The thread is started, and connections are made, before anything is measured.
     await survey.list({ limit: 1 });
     const one = await measured(() => survey.overview(query), 1);
@@ -83,7 +83,7 @@ async function measuredFirst(open: () => Promise<Database>, query: OverviewQuery
 }
 
 async function expectFast(name: string, open: () => Promise<Database>, since: number): Promise<void> {
-  const { survey, close } = await open();
+  const { queries: survey, close } = await open();
   onTestFinished(close);
   const until = since + spanMs;
   const lines: string[] = [];
@@ -122,12 +122,12 @@ async function expectFast(name: string, open: () => Promise<Database>, since: nu
   );
   expect(late).toEqual([]);
 
-  const page = (filter: SurveyFilter) => survey.list({ ...filter, limit: 50 });
-  expect((await page({ standings: ['lost'] })).tasks).toHaveLength(4);
-  expect((await page({ standings: ['running'] })).tasks).toHaveLength(4);
+  const page = (filter: TaskFilter) => survey.list({ ...filter, limit: 50 });
+  expect((await page({ statuses: ['lost'] })).tasks).toHaveLength(4);
+  expect((await page({ statuses: ['running'] })).tasks).toHaveLength(4);
   expect((await page({ tool: rare.tool })).tasks).toHaveLength(rare.count);
   expect((await page({ owner: rare.owner })).tasks).toHaveLength(rare.count);
-  expect((await page({ standings: ['failed'] })).tasks).toHaveLength(50);
+  expect((await page({ statuses: ['failed'] })).tasks).toHaveLength(50);
   expect((await page({ until: since + 3_600_000 })).tasks).toHaveLength(50);
   const { ended } = await survey.overview({ since, until: until + spanMs, buckets: 24 });
   const all = Object.values(ended).slice(0, 4) as number[];

@@ -8,9 +8,9 @@ import pg from 'pg';
 import { complete, fail } from '../../src/engine/rules/endings.ts';
 import { claim as claimRule, create } from '../../src/engine/rules/transitions.ts';
 import { newId } from '../../src/model/id.ts';
-import { type Standing, standingOf } from '../../src/model/status.ts';
+import { statusOf, type TaskStatus } from '../../src/model/status.ts';
 import { aTask } from '../../src/store-testing.ts';
-import { standingCodeOf } from '../../src/stores/shared/query/status-codes.ts';
+import { statusCodeOf } from '../../src/stores/shared/query/status-codes.ts';
 import { bodyOf } from '../../src/stores/shared/task-texts.ts';
 
 export interface Crowd {
@@ -30,8 +30,8 @@ const endings = {
 } as const;
 
 /** One real task of each kind, as the engine would write it. */
-async function patterns({ store }: Database): Promise<ReadonlyMap<Standing, Task>> {
-  const found = new Map<Standing, Task>();
+async function patterns({ store }: Database): Promise<ReadonlyMap<TaskStatus, Task>> {
+  const found = new Map<TaskStatus, Task>();
   const now = Date.now();
   const holder = { name: 'worker', leaseMs: 3_600_000 };
   const value = { content: [{ type: 'text', text: 'Done, and here is what came of it. '.repeat(6) }] };
@@ -48,12 +48,12 @@ async function patterns({ store }: Database): Promise<ReadonlyMap<Standing, Task
         await store.update('family', id, (one) => fail(one, claim, endings[how], now));
     }
     const task = (await store.get(id))!;
-    found.set(standingOf(task), task);
+    found.set(statusOf(task), task);
   }
   return found;
 }
 
-function standingAt(n: number, tasks: number): Standing {
+function standingAt(n: number, tasks: number): TaskStatus {
   if (n < 3) return 'lost';
   if (n < 6) return 'running';
   if (n >= tasks - 1_000) return 'queued';
@@ -61,7 +61,7 @@ function standingAt(n: number, tasks: number): Standing {
   return n % (4 * rare.failedEach) === 0 ? 'cancelled' : 'failed';
 }
 
-function taskAt(n: number, kinds: ReadonlyMap<Standing, Task>, { tasks, since, stepMs }: Crowd): Task {
+function taskAt(n: number, kinds: ReadonlyMap<TaskStatus, Task>, { tasks, since, stepMs }: Crowd): Task {
   const isRare = n < rare.count;
   const pattern = kinds.get(standingAt(n, tasks))!;
   const createdAt = since + Math.floor(n * stepMs);
@@ -89,15 +89,15 @@ function rowOf(task: Task) {
     tool_version: task.toolVersion,
     ordinal: 0,
     epoch: task.epoch,
-    holder: live?.holder?.name ?? null,
-    lease_until: live?.holder?.leaseUntil ?? null,
-    lease_ms: live?.holder?.leaseMs ?? null,
+    holder: live?.worker?.name ?? null,
+    lease_until: live?.worker?.leaseUntil ?? null,
+    lease_ms: live?.worker?.leaseMs ?? null,
     ready: live?.isReady ? 1 : null,
     wake_at: live?.wakeAt ?? null,
     deadline_at: live?.deadlineAt ?? null,
     purge_at: task.phase === 'done' ? task.purgeAt : null,
     ended_at: task.phase === 'done' ? task.finishedAt : null,
-    standing: standingCodeOf(task),
+    standing: statusCodeOf(task),
     created_at: task.createdAt,
     body: bodyOf(task).body,
   };

@@ -75,7 +75,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     const { id } = await tasks.create('family');
     await tasks.outcome(id);
     const { children, calls } = await story(id);
-    expect(children.map(({ tool, standing, parentId }) => ({ tool, standing, parentId }))).toEqual([
+    expect(children.map(({ tool, status: standing, parentId }) => ({ tool, standing, parentId }))).toEqual([
       { tool: 'line', standing: 'completed', parentId: id },
       { tool: 'line', standing: 'completed', parentId: id },
     ]);
@@ -244,7 +244,7 @@ async function toldInTurns(tasks: Tasks, id: string) {
     if (!isOver) setImmediate(turn);
   };
   turn();
-  const told = await new Operator(tasks).story(id);
+  const told = await new Operator(tasks).details(id);
   isOver = true;
   return { told, turns };
 }

@@ -7,7 +7,7 @@ import { type ServeHttpOptions, staticTokens } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
 import { expect, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import type { ChangeMessage, TaskPage, TaskStory, TaskSummary } from '../../src/operator/api.ts';
+import type { ChangeMessage, TaskDetails, TaskPage, TaskSummary } from '../../src/operator/api.ts';
 import { serve } from '../kit/serve.ts';
 import { until } from '../kit/until.ts';
 import { listening } from '../kit/wire.ts';
@@ -135,7 +135,7 @@ export async function stage({ place, works = true, http, ...options }: StageOpti
     list: async (query = '', token = operatorToken) =>
       (await ask<TaskPage>(`/tasks${query}`, { token })).body,
     story: async (id: string, token = operatorToken) =>
-      (await ask<TaskStory>(`/tasks/${id}`, { token })).body,
+      (await ask<TaskDetails>(`/tasks/${id}`, { token })).body,
     act: (id: string, action: string, body: unknown = {}, token = operatorToken) =>
       ask<TaskSummary>(`/tasks/${id}/${action}`, { token, method: 'POST', body }),
   };

@@ -6,12 +6,12 @@ import { create } from '../../src/engine/rules/transitions.ts';
 import type { TaskEvent } from '../../src/model/event.ts';
 import type { Json } from '../../src/model/json.ts';
 import type { SecretFields } from '../../src/model/redaction.ts';
-import { StoryReader } from '../../src/operator/history.ts';
+import { HistoryReader } from '../../src/operator/history.ts';
 import type { Change } from '../../src/ports/change.ts';
 import type { HistoryCommit } from '../../src/ports/query.ts';
 
 function told(commits: readonly [number, readonly TaskEvent[], ...Json[]][], own: SecretFields = []) {
-  const reader = new StoryReader({ own, of: () => [] });
+  const reader = new HistoryReader({ own, of: () => [] });
   for (const [n, [at, events, ...journal]] of commits.entries())
     reader.read({ version: n + 1, at, events, journal } satisfies HistoryCommit);
   return reader.told((create(undefined, aTask(), 100) as Change).task);

@@ -6,10 +6,10 @@ import { openSqlite } from 'holdfast/sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { cancel } from '../../src/engine/rules/endings.ts';
 import { create } from '../../src/engine/rules/transitions.ts';
-import type { Survey, SurveyFilter } from '../../src/ports/query.ts';
+import type { TaskFilter, TaskQueries } from '../../src/ports/query.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { aTask } from '../../src/store-testing.ts';
-import { Surveyor } from '../../src/stores/shared/query/query.ts';
+import { SqlTaskQueries } from '../../src/stores/shared/query/query.ts';
 import type { Sql } from '../../src/stores/shared/query/sql.ts';
 import { connect } from '../../src/stores/sqlite/driver.ts';
 import { Vault } from '../../src/stores/sqlite/encryption/vault.ts';
@@ -33,25 +33,25 @@ async function fileOf(count: number): Promise<string> {
 }
 
 /** Reads the file here; by default every query has taken too long as soon as it begins. */
-function surveyorOf(file: string, isOver = true): Survey {
+function surveyorOf(file: string, isOver = true): TaskQueries {
   const db = connect(file, { readOnly: true });
   onTestFinished(() => db.close());
   const source = sqliteSource(new Vault(db, undefined, file), async <Row>({ text, values }: Sql) => {
     return db.prepare(text).all(...values) as Row[];
   });
-  return new Surveyor(source, { clock: systemClock, budget: () => () => isOver });
+  return new SqlTaskQueries(source, { clock: systemClock, budget: () => () => isOver });
 }
 
 describe('a query that takes too long', () => {
-  test.each<SurveyFilter>([
+  test.each<TaskFilter>([
     { text: 'RARE TOOL' },
     { tool: 'rare tool', owner: 'alice' },
-    { standings: ['completed', 'cancelled'] },
-    { standings: ['completed', 'cancelled'], text: 'publish', since: 0 },
+    { statuses: ['completed', 'cancelled'] },
+    { statuses: ['completed', 'cancelled'], text: 'publish', since: 0 },
   ])('ends a page early, and its cursor continues: %j', async (filter) => {
     const file = await fileOf(400);
     const whole = await surveyorOf(file, false).list({ ...filter, limit: 50 });
-    expect(whole).toMatchObject({ tasks: { length: filter.standings ? (filter.text ? 32 : 40) : 8 } });
+    expect(whole).toMatchObject({ tasks: { length: filter.statuses ? (filter.text ? 32 : 40) : 8 } });
     expect(whole.nextCursor).toBeUndefined();
     const survey = surveyorOf(file);
     const ids: string[] = [];
@@ -75,13 +75,13 @@ describe('a query that takes too long', () => {
 
   test('counts more than the newest tasks, however little is asked for', async () => {
     const survey = surveyorOf(await fileOf(200));
-    const filter: SurveyFilter = { standings: ['completed', 'cancelled'] };
+    const filter: TaskFilter = { statuses: ['completed', 'cancelled'] };
     expect(await survey.count(filter, 1)).toEqual({ count: 1, isMore: true });
   });
 
   test('is counted to the end if there is time', async () => {
     const survey = surveyorOf(await fileOf(1_500), false);
-    const filter: SurveyFilter = { standings: ['completed', 'queued'] };
+    const filter: TaskFilter = { statuses: ['completed', 'queued'] };
     expect(await survey.count(filter, 1_350)).toEqual({ count: 1_350, isMore: false });
     expect(await survey.count(filter, 1_349)).toEqual({ count: 1_349, isMore: true });
   });
@@ -107,7 +107,7 @@ describe('the thread', () => {
   test('is started by the first look at a file, and serves all that follow', async () => {
     const started = countThreads();
     const heard = warnings();
-    const { survey, store, close } = await openSqlite(temporaryFile());
+    const { queries: survey, store, close } = await openSqlite(temporaryFile());
     onTestFinished(close);
     await store.create(undefined, () => create(undefined, aTask(), Date.now()));
     expect(started()).toBe(0);
@@ -119,7 +119,7 @@ describe('the thread', () => {
 
   test('is not needed in memory', async () => {
     const started = countThreads();
-    const { survey, close } = await openSqlite('memory:');
+    const { queries: survey, close } = await openSqlite('memory:');
     onTestFinished(close);
     expect(await survey.list({ limit: 1 })).toEqual({ tasks: [] });
     expect(started()).toBe(0);
@@ -128,7 +128,7 @@ describe('the thread', () => {
   test('is done without where none can be started', async () => {
     const file = temporaryFile();
     const heard = warnings();
-    const { survey, store, close } = await openSqlite(file);
+    const { queries: survey, store, close } = await openSqlite(file);
     onTestFinished(close);
     const request = aTask();
     await store.create(undefined, () => create(undefined, request, Date.now()));
@@ -140,7 +140,7 @@ describe('the thread', () => {
   });
 
   test('ends with its store, whoever is still looking', async () => {
-    const { survey, close } = await openSqlite(temporaryFile());
+    const { queries: survey, close } = await openSqlite(temporaryFile());
     const looking = survey.list({ limit: 1 });
     const outcome = expect(looking).rejects.toThrow(withCode('STORE_CLOSED'));
     await close();

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { openSqlite } from '../../src/sqlite.ts';
 import type { Place } from '../../src/store-testing.ts';
-import { testSurvey } from '../../src/testing/stores/test-query.ts';
+import { testQueries } from '../../src/testing/stores/test-query.ts';
 import { encryption } from '../encryption/keys.ts';
 import { freshDatabase } from '../postgres/database.ts';
 import { placeIn } from '../postgres/place.ts';
@@ -35,10 +35,10 @@ function rotating(): () => { readonly encryption: ReturnType<typeof encryption> 
   return () => ({ encryption: { ...encryption(...ids), current: ids[Math.min(opened++, 3)]! } });
 }
 
-describe('the survey of a SQLite file', () => testSurvey({ test, place: file(() => ({})) }));
+describe('the survey of a SQLite file', () => testQueries({ test, place: file(() => ({})) }));
 describe('the survey of a file whose keys rotate', () =>
-  testSurvey({ test, place: async () => file(rotating())() }));
-describe('the survey in memory, encrypted', () => testSurvey({ test, place: memory(encrypted), notShared }));
+  testQueries({ test, place: async () => file(rotating())() }));
+describe('the survey in memory, encrypted', () => testQueries({ test, place: memory(encrypted), notShared }));
 
 describe('on Postgres', () => {
   let database: Awaited<ReturnType<typeof freshDatabase>>;
@@ -47,7 +47,7 @@ describe('on Postgres', () => {
   });
   afterAll(() => database.remove());
 
-  describe('the survey', () => testSurvey({ test, place: async () => placeIn(database.url) }));
+  describe('the survey', () => testQueries({ test, place: async () => placeIn(database.url) }));
   describe('the survey while keys rotate', () =>
-    testSurvey({ test, place: async () => placeIn(database.url, rotating()) }));
+    testQueries({ test, place: async () => placeIn(database.url, rotating()) }));
 });

@@ -25,7 +25,7 @@ afterAll(() => database.remove());
 const versions = ['1', '2'].map((version) =>
   durableTool('report', { version }, async (_, task) => {
     await task.step(`draft of version ${version}`, () => 'drafted');
-    await task.event('reviewed');
+    await task.waitForEvent('reviewed');
     return task.step(`publish as version ${version}`, () => `published by version ${version}`);
   }),
 );
@@ -57,11 +57,11 @@ test('two versions of a handler work side by side, each on the tasks that were m
   const make = async (tasks: Tasks) => (await tasks.create('report')).id;
   const made = await Promise.all(Array.from({ length: 5 }, () => Promise.all([make(old), make(renewed)])));
   // Only what nobody holds any more is offered to all.
-  const isHeld = async (id: string) => 'holder' in ((await old.get(id)) ?? {});
+  const isHeld = async (id: string) => 'worker' in ((await old.get(id)) ?? {});
   for (const id of made.flat()) await expect.poll(() => isHeld(id)).toBe(false);
   for (const ids of made) {
     // Whoever hears of the review may be of the other version.
-    for (const [index, id] of ids.entries()) await [renewed, old][index]!.complete(id, 'reviewed');
+    for (const [index, id] of ids.entries()) await [renewed, old][index]!.sendEvent(id, 'reviewed');
     const outcomes = await Promise.all(ids.map((id) => old.outcome(id)));
     expect(outcomes.map((outcome) => outcome.kind === 'result' && outcome.value)).toMatchObject(
       ['1', '2'].map((version) => ({ content: [{ text: `published by version ${version}` }] })),
@@ -77,11 +77,11 @@ test('a task waits for a worker that can replay it, and none that cannot lays a 
   // The last process of the old version goes before its task is done.
   await worker.stop();
   await renewed.work();
-  await renewed.complete(id, 'reviewed');
+  await renewed.sendEvent(id, 'reviewed');
   const left = await renewed.get(id);
   // One of its own, made later and done: the new worker has seen what there is to do.
   const other = await renewed.create('report');
-  await renewed.complete(other.id, 'reviewed');
+  await renewed.sendEvent(other.id, 'reviewed');
   await renewed.outcome(other.id);
   expect(await renewed.get(id)).toEqual(left);
   await old.work();

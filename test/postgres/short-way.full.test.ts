@@ -6,7 +6,7 @@ import { claimTasks } from '../../src/engine/worker/claiming.ts';
 import { openPostgres } from '../../src/postgres.ts';
 import { clientConfig } from '../../src/stores/postgres/connections/driver.ts';
 import { Connections } from '../../src/stores/postgres/connections/pool.ts';
-import { Lane } from '../../src/stores/postgres/connections/write-lanes.ts';
+import { WriteLane } from '../../src/stores/postgres/connections/write-lanes.ts';
 import { ManualClock } from '../../src/testing/manual-clock.ts';
 import { StoreCommands } from '../../src/testing/stores/store-commands.ts';
 import { withCode } from '../kit/with-code.ts';
@@ -100,7 +100,7 @@ async function aLane() {
     await connections.close();
     await remove();
   });
-  const lane = new Lane('somebody/0', { connections, schema: 'holdfast', place: 'here' });
+  const lane = new WriteLane('somebody/0', { connections, schema: 'holdfast', place: 'here' });
   const turn = await lane.next();
   const text = 'update holdfast.lanes set turn = $3 where name = $1 and turn = $2 returning 1';
   const write = () => connections.query(text, [turn.lane, turn.before, turn.after]);

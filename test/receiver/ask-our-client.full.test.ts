@@ -18,8 +18,8 @@ async function host(url: string, more: object = {}) {
   const person = new Person();
   const client = new Client({ name: 'host', version: '1' });
   const tasks = await connectTasks(client, url, {
-    handles: 'memory:',
-    hosts: 'memory:',
+    registry: 'memory:',
+    hostedTasks: 'memory:',
     answers: ['form', 'sampling'],
     answer: person.answer,
     pace: { floorMs: 10, ceilingMs: 100 },

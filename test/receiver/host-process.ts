@@ -7,8 +7,8 @@ let said: (answer: object) => void = () => {};
 process.on('message', (answer: object) => said(answer));
 
 await connectTasks(new Client({ name: 'host', version: '1' }), new StdioServerTransport(), {
-  handles: 'memory:',
-  hosts: process.argv[2]!,
+  registry: 'memory:',
+  hostedTasks: process.argv[2]!,
   drafts: 'all',
   answers: ['form'],
   answer: (question) => {

@@ -10,8 +10,8 @@ async function seesNothing(server: RawServer, taskId: string): Promise<void> {
 
 test('two servers never see each other’s tasks, though the store is the same', async () => {
   const hosts = sharedStore();
-  const one = await meet({ hosts, says: { name: 'one' } });
-  const two = await meet({ hosts, says: { name: 'two' } });
+  const one = await meet({ hostedTasks: hosts, says: { name: 'one' } });
+  const two = await meet({ hostedTasks: hosts, says: { name: 'two' } });
   const { taskId } = await entrust(one.server);
   await one.person.says(accepted);
   await one.server.untilStatus(taskId, 'completed');
@@ -21,15 +21,15 @@ test('two servers never see each other’s tasks, though the store is the same',
 
 test('a question is only put by the host that is connected to the server that asked', async () => {
   const hosts = sharedStore();
-  const one = await meet({ hosts, says: { name: 'one' } });
+  const one = await meet({ hostedTasks: hosts, says: { name: 'one' } });
   const { taskId } = await entrust(one.server);
   await one.person.wasAsked();
-  const two = await meet({ hosts, says: { name: 'two' } });
+  const two = await meet({ hostedTasks: hosts, says: { name: 'two' } });
   await one.tasks.close();
   // Long enough for whoever may take what was left behind.
   await new Promise((resolve) => setTimeout(resolve, 300));
   expect(two.person.asked).toEqual([]);
-  const again = await meet({ hosts, says: { name: 'one' } });
+  const again = await meet({ hostedTasks: hosts, says: { name: 'one' } });
   await again.person.says(accepted);
   expect((await again.server.request('tasks/result', { taskId })).result).toMatchObject(accepted);
   expect(two.person.asked).toEqual([]);
@@ -61,11 +61,11 @@ test('a server whose connection is replaced by one to another server takes nothi
 
 test('a host that knows its servers by names of its own finds their tasks under those', async () => {
   const hosts = sharedStore();
-  const one = await meet({ hosts, server: 'the office', says: { name: 'one' } });
+  const one = await meet({ hostedTasks: hosts, server: 'the office', says: { name: 'one' } });
   const { taskId } = await entrust(one.server);
   await one.person.says(accepted);
   await one.server.untilStatus(taskId, 'completed');
   await one.tasks.close();
-  const renamed = await meet({ hosts, server: 'the office', says: { name: 'one, renamed' } });
+  const renamed = await meet({ hostedTasks: hosts, server: 'the office', says: { name: 'one, renamed' } });
   expect((await renamed.server.request('tasks/result', { taskId })).result).toMatchObject(accepted);
 });

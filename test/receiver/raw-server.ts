@@ -177,8 +177,8 @@ export async function meet({
   const person = new Person();
   const client = new Client({ name: 'host', version: '1' });
   const tasks = await connectTasks(client, isOnAPort ? await server.listen() : server.open, {
-    handles: 'memory:',
-    hosts: 'memory:',
+    registry: 'memory:',
+    hostedTasks: 'memory:',
     answers: ['form', 'sampling'],
     answer: person.answer,
     ...more,

@@ -133,8 +133,8 @@ test('S1686-06 S1686-98 a client without the draft answers as if nothing had bee
 
 test('S1686-20 two servers may use the same name', async () => {
   const hosts = sharedStore();
-  const one = await meet({ hosts, drafts: ['sep-1686'], says: { name: 'one' } });
-  const two = await meet({ hosts, drafts: ['sep-1686'], says: { name: 'two' } });
+  const one = await meet({ hostedTasks: hosts, drafts: ['sep-1686'], says: { name: 'one' } });
+  const two = await meet({ hostedTasks: hosts, drafts: ['sep-1686'], says: { name: 'two' } });
   name(one.server, 'same');
   await one.person.says(accepted);
   await expect

@@ -19,7 +19,7 @@ test('S2025-08 only what the host can answer is declared, and nothing without a 
   expect((await formsOnly.server.notified('initialize')).params.capabilities.tasks.requests).toEqual({
     elicitation: { create: {} },
   });
-  const { server } = await meet({ hosts: undefined as never });
+  const { server } = await meet({ hostedTasks: undefined as never });
   expect((await server.notified('initialize')).params.capabilities).not.toHaveProperty('tasks');
 });
 
@@ -159,7 +159,7 @@ test('S2025-02 a question that is not asked as a task is answered plainly, and l
 });
 
 test('S2025-08 without a store a wish for a task is passed over, and there are no methods about tasks', async () => {
-  const { server, person } = await meet({ hosts: undefined as never });
+  const { server, person } = await meet({ hostedTasks: undefined as never });
   const asked = server.ask('elicitation/create', { ...form, task: { ttl: 1_000 } });
   await person.says(accepted);
   expect((await server.answerTo(asked)).result).toEqual(accepted);

@@ -36,7 +36,7 @@ test.each(['all', 'worker'])(
     expect(await child.kill('SIGTERM')).toEqual(clean);
     const task = await tasks.get(id);
     expect(task).toMatchObject({ phase: 'running' });
-    expect(task).not.toHaveProperty('holder');
+    expect(task).not.toHaveProperty('worker');
   },
 );
 

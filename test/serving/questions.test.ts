@@ -212,7 +212,7 @@ describe('a server that was killed between the rounds', () => {
     const first = await serve({ file: own.database });
     const { requestState } = (await first.client(plain).call('ask', own.work())).result;
     // Once nobody holds the work, it only waits.
-    await expect.poll(() => own.tasks().map((task) => 'holder' in task)).toEqual([false]);
+    await expect.poll(() => own.tasks().map((task) => 'worker' in task)).toEqual([false]);
     await first.kill();
     const second = await serve({ file: own.database });
     const retry = { inputResponses: ada, requestState };
@@ -229,7 +229,7 @@ describe('a server that was killed between the rounds', () => {
     await first.kill();
     const second = await serve({ file: own.database });
     // The claim of the dead process is looked at before the caller is back.
-    await expect.poll(() => own.tasks().map((task) => 'holder' in task)).toEqual([false]);
+    await expect.poll(() => own.tasks().map((task) => 'worker' in task)).toEqual([false]);
     const retry = { inputResponses: ada, requestState };
     expect(await second.client(plain).call('ask', own.work(), retry)).toMatchObject({
       result: { resultType: 'complete', content: [{ text: 'Hello, Ada!' }] },

@@ -9,7 +9,7 @@ import { encryption } from '../encryption/keys.ts';
 import { open } from './open.ts';
 
 const database = await open(process.argv[2]!, { encryption: encryption('first', 'second') });
-const { store, queue, survey, audit, sessions, secrets } = database;
+const { store, queue, queries: survey, audit, sessions, secrets } = database;
 const tools = [{ tool: 'publish_report', version: '1' }];
 const [now, id] = [Date.now(), newId()];
 const session = { id: 'session', owner: 'owner', opening: {}, seenAt: now };

@@ -2,5 +2,5 @@
 import { durableTool } from 'holdfast';
 import { runTool } from 'holdfast/testing';
 
-const patient = durableTool('patient', {}, async (_, task) => String(await task.event('never')));
+const patient = durableTool('patient', {}, async (_, task) => String(await task.waitForEvent('never')));
 await runTool(patient, undefined).catch(({ code }) => console.log(code));

@@ -63,6 +63,6 @@ describe.each(kinds)('on $name', ({ place }) => {
   });
 });
 
-const liveHolder = (task: Task | undefined) => (task?.phase === 'done' ? undefined : task?.holder);
+const liveHolder = (task: Task | undefined) => (task?.phase === 'done' ? undefined : task?.worker);
 const leaseOf = (task: Task | undefined) => liveHolder(task)?.leaseUntil;
 const holderOf = (task: Task) => liveHolder(task)?.name;

@@ -5,16 +5,16 @@
 import { join } from 'node:path';
 import { openSqlite } from 'holdfast/sqlite';
 import { create } from '../../src/engine/rules/transitions.ts';
-import { keptLists } from '../../src/gateway/upstream/list-cache.ts';
+import { listCache } from '../../src/gateway/upstream/list-cache.ts';
 import { aTask } from '../../src/store-testing.ts';
-import { sqliteHandles } from '../../src/stores/sqlite/call-registry.ts';
+import { sqliteCallRegistry } from '../../src/stores/sqlite/call-registry.ts';
 
 const folder = process.argv[2]!;
 const database = await openSqlite(join(folder, 'of/tasks/tasks.db'));
 await database.store.create(undefined, () => create(undefined, aTask(), Date.now()));
 await database.backup(join(folder, 'of/tasks/copy.db'));
-const handles = sqliteHandles(join(folder, 'of/calls/calls.db'));
-keptLists(join(folder, 'of/lists/lists.json')).set('one', {
+const handles = sqliteCallRegistry(join(folder, 'of/calls/calls.db'));
+listCache(join(folder, 'of/lists/lists.json')).set('one', {
   capabilities: { tools: {} },
   tools: [],
   prompts: [],

@@ -4,7 +4,7 @@ import { open } from './open.ts';
 
 const [place, how] = process.argv.slice(2);
 const database = await open(place!, { encryption: encryption('first', 'second') });
-await database.survey.list({ limit: 1 });
+await database.queries.list({ limit: 1 });
 if (how === 'rekey') await database.rekey();
 if (how !== 'leave') await database.close();
 console.log('done');

@@ -18,7 +18,7 @@ provider.register();
 afterEach(() => exporter.reset());
 
 const child = durableTool('child', {}, async (_, task) => {
-  await task.event('never');
+  await task.waitForEvent('never');
 });
 const parent = durableTool('parent', {}, async (_, task) => {
   await task.step('work', () => trace.getTracer('author').startSpan('the author’s own').end());
@@ -136,7 +136,7 @@ test('an SDK reads the same numbers', async () => {
   const tasks = await working({ meterProvider: new MeterProvider({ readers: [reader] }) });
   const { id } = await tasks.create(child);
   const { id: done } = await tasks.create(child);
-  await tasks.complete(done, 'never', 'after all');
+  await tasks.sendEvent(done, 'never', 'after all');
   await tasks.outcome(done);
   const { resourceMetrics } = await reader.collect();
   const metrics = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);

@@ -8,7 +8,7 @@ const tool = durableTool(
   'polish',
   { inputSchema: z.object({ what: z.string() }) },
   async ({ what }, task) => {
-    task.say(`polishing ${what}`);
+    task.setStatusMessage(`polishing ${what}`);
     let tries = 0;
     await task.step(
       'rub',

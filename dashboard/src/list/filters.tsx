@@ -1,7 +1,7 @@
 /** What the list is narrowed to. Every choice is in the address at once. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { type Standing, standings } from '../../../src/model/status.ts';
+import { type TaskStatus, taskStatuses } from '../../../src/model/status.ts';
 import { ownerName } from '../format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { meanings } from '../parts/standing.tsx';
@@ -149,8 +149,8 @@ function Search({ filter, onChange }: { filter: ListFilter; onChange: (text: str
 }
 
 interface ChipsProps {
-  readonly chosen: readonly Standing[];
-  readonly onChange: (chosen: readonly Standing[]) => void;
+  readonly chosen: readonly TaskStatus[];
+  readonly onChange: (chosen: readonly TaskStatus[]) => void;
   /** Given if there is anything to clear, of whichever kind. */
   readonly onClear?: () => void;
 }
@@ -165,7 +165,7 @@ function Chips({ chosen, onChange, onClear }: ChipsProps) {
   return (
     <fieldset class="chips" ref={row}>
       <legend class="visually-hidden">Standing</legend>
-      {standings.map((standing) => {
+      {taskStatuses.map((standing) => {
         const isChosen = chosen.includes(standing);
         return (
           <button
@@ -176,7 +176,9 @@ function Chips({ chosen, onChange, onClear }: ChipsProps) {
             aria-pressed={isChosen}
             title={meanings[standing]}
             onClick={() =>
-              onChange(standings.filter((other) => (other === standing ? !isChosen : chosen.includes(other))))
+              onChange(
+                taskStatuses.filter((other) => (other === standing ? !isChosen : chosen.includes(other))),
+              )
             }
           >
             <Icon name={standing} />

@@ -1,7 +1,7 @@
 /** One list: its rows, where it goes on, how many there are. It outlives its page, so that one comes back to it as it was. */
 import { effect, signal } from '@preact/signals';
 import type { TaskPage } from '../../../src/operator/api.ts';
-import type { SurveyCount } from '../../../src/ports/query.ts';
+import type { TaskCount } from '../../../src/ports/query.ts';
 import { type HttpDesk, Offline, Unauthorized } from '../api.ts';
 import { preciseNow, whenClockSet } from '../clock.ts';
 import { type Changes, connection, onChanges, whenConnected } from '../live.ts';
@@ -21,7 +21,7 @@ export class ListModel {
   readonly rows = new Rows();
   /** Raised whenever something of the list changed; whoever shows it looks then. */
   readonly changed = signal(0);
-  readonly total = signal<SurveyCount | undefined>(undefined);
+  readonly total = signal<TaskCount | undefined>(undefined);
   readonly loading = signal<'first' | 'more' | undefined>('first');
   readonly error = signal<unknown>(undefined);
   /** Whether somebody reads further down; set by whoever shows it. */

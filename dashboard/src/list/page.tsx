@@ -1,7 +1,7 @@
 /** All tasks, or those that a filter leaves. */
 import { useSignal } from '@preact/signals';
 import { useCallback, useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import type { SurveyCount } from '../../../src/ports/query.ts';
+import type { TaskCount } from '../../../src/ports/query.ts';
 import { count } from '../format.ts';
 import { Button } from '../parts/button.tsx';
 import { Empty, Failure, Loading } from '../parts/states.tsx';
@@ -59,7 +59,7 @@ function Total({ model }: { model: ListModel }) {
   );
 }
 
-function totalText({ count: known, isMore }: SurveyCount): string {
+function totalText({ count: known, isMore }: TaskCount): string {
   return `${count(known, isMore)} ${known === 1 && !isMore ? 'task' : 'tasks'}`;
 }
 

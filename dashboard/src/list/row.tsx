@@ -46,7 +46,7 @@ function Content({ task, isGone }: { task: TaskSummary; isGone: boolean }) {
       onClick={() => remember(task)}
     >
       <span class="row-standing">
-        <StandingBadge standing={task.standing} stuck={task.stuck} />
+        <StandingBadge standing={task.status} stuck={task.blocked} />
       </span>
       <span class="row-what">
         <span class="row-tool">

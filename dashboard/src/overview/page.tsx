@@ -1,6 +1,6 @@
 /** How everything goes, at a glance: what runs, who is waited for, what fails, how much and how long. */
 import { useEffect } from 'preact/hooks';
-import type { Standing } from '../../../src/model/status.ts';
+import type { TaskStatus } from '../../../src/model/status.ts';
 import type { OverviewReport } from '../../../src/operator/api.ts';
 import { Offline, sentenceOf } from '../errors.ts';
 import { count, duration } from '../format.ts';
@@ -147,7 +147,7 @@ function Nothing({ window }: { window: Span }) {
 }
 
 interface FigureProps {
-  readonly standings: readonly Standing[];
+  readonly standings: readonly TaskStatus[];
   readonly value: number;
   readonly name: string;
   readonly icon: IconName;

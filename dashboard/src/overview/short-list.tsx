@@ -35,7 +35,7 @@ export function ShortList({ title, tasks, more, empty }: ShortListProps) {
                   {task.tool}
                   <KindSign task={task} />
                 </span>
-                <StandingBadge standing={task.standing} />
+                <StandingBadge standing={task.status} />
                 <span class="short-list-text">{aboutTask(task)}</span>
                 <span class="short-list-time">
                   <Ago at={task.finishedAt ?? task.updatedAt} />

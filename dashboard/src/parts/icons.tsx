@@ -1,6 +1,6 @@
 /** Drawings of one line width, 16 by 16, in the colour of the text beside them. Words stand beside all of them. */
 import type { ComponentChildren } from 'preact';
-import type { Standing } from '../../../src/model/status.ts';
+import type { TaskStatus } from '../../../src/model/status.ts';
 
 const paths = {
   queued: <path d="M8 1.75a6.25 6.25 0 1 0 0 12.5 6.25 6.25 0 0 0 0-12.5M8 4.5V8l2.4 1.5" />,
@@ -45,7 +45,7 @@ const paths = {
   anchor: (
     <path d="M8 4.8v9.4M8 1.6a1.6 1.6 0 1 0 0 3.2 1.6 1.6 0 0 0 0-3.2M5.2 7h5.6M2 9.2c.4 3 2.7 5 6 5s5.6-2 6-5" />
   ),
-} satisfies Record<Standing | (string & {}), ComponentChildren>;
+} satisfies Record<TaskStatus | (string & {}), ComponentChildren>;
 
 export type IconName = keyof typeof paths;
 

@@ -1,8 +1,8 @@
-import type { Standing } from '../../../src/model/status.ts';
+import type { TaskStatus } from '../../../src/model/status.ts';
 import { Icon } from './icons.tsx';
 
 /** What each standing means, in a few words. */
-export const meanings: Readonly<Record<Standing, string>> = {
+export const meanings: Readonly<Record<TaskStatus, string>> = {
   queued: 'No worker has begun it yet',
   running: 'Under way',
   waiting: 'A person is asked something',
@@ -13,7 +13,7 @@ export const meanings: Readonly<Record<Standing, string>> = {
 };
 
 /** A standing as an icon and a word; the colour only repeats them. */
-export function StandingBadge({ standing, stuck }: { standing: Standing; stuck?: string | undefined }) {
+export function StandingBadge({ standing, stuck }: { standing: TaskStatus; stuck?: string | undefined }) {
   return (
     <span class="badge" data-standing={standing} title={stuck ?? meanings[standing]}>
       <Icon name={stuck ? 'warning' : standing} />

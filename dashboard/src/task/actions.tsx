@@ -1,6 +1,6 @@
 /** What an operator can do with a task. */
 import { useSignal } from '@preact/signals';
-import type { TaskStory } from '../../../src/operator/api.ts';
+import type { TaskDetails } from '../../../src/operator/api.ts';
 import { CopyButton } from '../content/copy.tsx';
 import { sentenceOf } from '../errors.ts';
 import { plural } from '../format.ts';
@@ -11,7 +11,7 @@ import { Confirm } from './confirm.tsx';
 import { curlOf, holdfastCallOf } from './copies.ts';
 
 interface ActionsProps {
-  readonly story: TaskStory;
+  readonly story: TaskDetails;
   /** Nothing can be done to what is purged. */
   readonly isGone: boolean;
   /** The story is to be read again. */
@@ -28,8 +28,7 @@ export function Actions({ story, isGone, onDone }: ActionsProps) {
   };
   const isDone = task.finishedAt !== undefined;
   const isRoot = task.parentId === undefined;
-  const hasEndedBadly =
-    task.standing === 'failed' || task.standing === 'lost' || task.standing === 'cancelled';
+  const hasEndedBadly = task.status === 'failed' || task.status === 'lost' || task.status === 'cancelled';
   const retry = async () => {
     busy.value = true;
     error.value = undefined;

@@ -1,6 +1,6 @@
 /** The call of a task as commands that make the same call again. Secrets were hidden before they came here, and stay so. */
 import { isJsonObject, type Json, type JsonObject } from '../../../src/model/json.ts';
-import type { TaskStory } from '../../../src/operator/api.ts';
+import type { TaskDetails } from '../../../src/operator/api.ts';
 
 const revision = '2026-07-28';
 
@@ -17,7 +17,7 @@ interface Request {
 }
 
 /** Resources, prompts and upstreams of a gateway have tools of their own in the engine: callers know them otherwise. */
-export function requestOf({ task, arguments: given }: TaskStory): Request {
+export function requestOf({ task, arguments: given }: TaskDetails): Request {
   const [kind, ...rest] = task.tool.split('/');
   const input = isJsonObject(given) ? given : {};
   if (rest.length === 0) return toolCall(task.tool, given);
@@ -32,7 +32,7 @@ function toolCall(name: string, given: Json): Request {
   return { method: 'tools/call', params: { name, arguments: given }, name };
 }
 
-export function curlOf(story: TaskStory, server: string): string {
+export function curlOf(story: TaskDetails, server: string): string {
   const { method, params, name } = requestOf(story);
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': revision,
@@ -58,7 +58,7 @@ export function curlOf(story: TaskStory, server: string): string {
 }
 
 /** Undefined of what is no call of a tool. */
-export function holdfastCallOf(story: TaskStory, server: string): string | undefined {
+export function holdfastCallOf(story: TaskDetails, server: string): string | undefined {
   const { method, params, name } = requestOf(story);
   if (method !== 'tools/call') return undefined;
   const given = params.arguments ?? {};

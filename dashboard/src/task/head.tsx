@@ -1,6 +1,6 @@
 /** The head of a task's page: what it is, how it stands, and what can be done about it. */
 import type { ComponentChildren } from 'preact';
-import type { TaskStory } from '../../../src/operator/api.ts';
+import type { TaskDetails } from '../../../src/operator/api.ts';
 import { now } from '../clock.ts';
 import { Icon } from '../parts/icons.tsx';
 import { KindSign } from '../parts/kind-sign.tsx';
@@ -13,23 +13,23 @@ import { sentenceAbout } from './sentence.ts';
 import { processName } from './words.ts';
 
 interface HeadProps {
-  readonly story: TaskStory;
+  readonly story: TaskDetails;
   readonly isGone: boolean;
   onDone(): Promise<void>;
 }
 
 export function Head({ story, isGone, onDone }: HeadProps) {
   const { task } = story;
-  const trouble = task.stuck ?? task.problem;
+  const trouble = task.blocked ?? task.problem;
   return (
-    <header class="card task-head" data-standing={task.standing}>
+    <header class="card task-head" data-standing={task.status}>
       <Trail story={story} />
       <div class="title-line">
         <h1 tabIndex={-1}>{task.tool}</h1>
-        <StandingBadge standing={task.standing} stuck={task.stuck} />
+        <StandingBadge standing={task.status} stuck={task.blocked} />
       </div>
       <Sentence story={story} />
-      {task.progress && task.standing !== 'completed' && (
+      {task.progress && task.status !== 'completed' && (
         <div class="head-progress">
           <ProgressBar progress={task.progress} />
           {task.progress.message && <span>{task.progress.message}</span>}
@@ -39,8 +39,8 @@ export function Head({ story, isGone, onDone }: HeadProps) {
         task.statusMessage !== task.progress?.message &&
         task.statusMessage !== task.problem && <p class="status-message">{task.statusMessage}</p>}
       {trouble && (
-        <p class={task.standing === 'cancelled' ? 'status-message' : 'trouble'}>
-          {task.standing !== 'cancelled' && <Icon name="warning" />}
+        <p class={task.status === 'cancelled' ? 'status-message' : 'trouble'}>
+          {task.status !== 'cancelled' && <Icon name="warning" />}
           <span>{trouble}</span>
         </p>
       )}
@@ -50,11 +50,11 @@ export function Head({ story, isGone, onDone }: HeadProps) {
   );
 }
 
-function Sentence({ story }: { story: TaskStory }) {
+function Sentence({ story }: { story: TaskDetails }) {
   return <p class="sentence">{sentenceAbout(story, story.task.finishedAt ?? now.value)}</p>;
 }
 
-function Trail({ story }: { story: TaskStory }) {
+function Trail({ story }: { story: TaskDetails }) {
   return (
     <nav class="trail" aria-label="Where this task is">
       <ol>
@@ -74,8 +74,8 @@ function Trail({ story }: { story: TaskStory }) {
   );
 }
 
-function Facts({ story }: { story: TaskStory }) {
-  const { task, holder, retryOf, retriedAs, origin } = story;
+function Facts({ story }: { story: TaskDetails }) {
+  const { task, worker: holder, retryOf, retriedAs, origin } = story;
   return (
     <dl class="head-facts">
       <Fact name="Owner">{task.owner || <span class="muted">nobody</span>}</Fact>

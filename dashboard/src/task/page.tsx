@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { JsonObject } from '../../../src/model/json.ts';
-import type { TaskStory } from '../../../src/operator/api.ts';
+import type { TaskDetails } from '../../../src/operator/api.ts';
 import { sentenceOf } from '../errors.ts';
 import { Icon } from '../parts/icons.tsx';
 import { Empty, Failure, Loading } from '../parts/states.tsx';
@@ -71,12 +71,12 @@ function Page({ id }: { id: string }) {
   );
 }
 
-function titleOf({ task }: TaskStory): string {
-  return `${task.tool}, ${task.stuck ? 'set aside' : task.standing} – Holdfast`;
+function titleOf({ task }: TaskDetails): string {
+  return `${task.tool}, ${task.blocked ? 'set aside' : task.status} – Holdfast`;
 }
 
 interface StoryProps {
-  readonly story: TaskStory;
+  readonly story: TaskDetails;
   readonly error: unknown;
   readonly isGone: boolean;
   readonly takesFocus: boolean;

@@ -2,13 +2,13 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import type { TaskEvent } from '../../../src/model/event.ts';
-import type { TaskStory } from '../../../src/operator/api.ts';
+import type { TaskDetails } from '../../../src/operator/api.ts';
 import { plural } from '../format.ts';
 import { Moment } from '../parts/time.tsx';
 import { href } from '../router.ts';
 import { processName } from './words.ts';
 
-export function Events({ story }: { story: TaskStory }) {
+export function Events({ story }: { story: TaskDetails }) {
   const { events, omittedEvents } = story;
   const half = omittedEvents > 0 ? gapIn(events) : -1;
   return (
@@ -47,7 +47,7 @@ export function Events({ story }: { story: TaskStory }) {
 }
 
 /** Where versions jump the furthest, the left-out ones were. */
-function gapIn(events: TaskStory['events']): number {
+function gapIn(events: TaskDetails['events']): number {
   let at = events.length;
   let widest = 0;
   for (let i = 1; i < events.length; i++) {
@@ -114,7 +114,7 @@ function aboutEvent(event: TaskEvent): ComponentChildren {
   }
 }
 
-export function Audit({ story }: { story: TaskStory }) {
+export function Audit({ story }: { story: TaskDetails }) {
   if (story.audit.length === 0) return null;
   return (
     <Drawer title="Audit log" note={plural(story.audit.length, 'entry', 'entries')}>

@@ -52,7 +52,7 @@ export function RowDetails({ row }: { row: Row }) {
             <dt>Task</dt>
             <dd>
               <a href={href({ view: 'task', id: childId })}>Open subtask</a>{' '}
-              {child && <StandingBadge standing={child.standing} stuck={child.stuck} />}
+              {child && <StandingBadge standing={child.status} stuck={child.blocked} />}
               {child?.problem && <p class="trouble-text">{child.problem}</p>}
               {child?.statusMessage && <p>{child.statusMessage}</p>}
             </dd>

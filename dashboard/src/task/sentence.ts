@@ -1,14 +1,14 @@
 /** What is going on with a task, in one sentence: what a reader wants to know first. */
-import type { TaskStory } from '../../../src/operator/api.ts';
+import type { TaskDetails } from '../../../src/operator/api.ts';
 import { ahead, duration, plural, roughly } from '../format.ts';
 import { crashesOf } from './timeline-layout.ts';
 
-export function sentenceAbout(story: TaskStory, now: number): string {
+export function sentenceAbout(story: TaskDetails, now: number): string {
   const { task, passes } = story;
   const crashes = crashesOf(passes).length;
   const survived = crashes === 0 ? '' : ` It survived ${crashes === 1 ? 'a crash' : `${crashes} crashes`}.`;
   const took = duration((task.finishedAt ?? now) - task.createdAt);
-  switch (task.standing) {
+  switch (task.status) {
     case 'completed':
       return `Completed in ${took}.${survived}`;
     case 'failed':
@@ -22,10 +22,10 @@ export function sentenceAbout(story: TaskStory, now: number): string {
   }
 }
 
-function liveSentence(story: TaskStory, now: number): string {
-  const { task, calls, holder, wakeAt, questions } = story;
-  if (task.stuck) return 'Set aside: no worker can go on with it at present.';
-  if (task.standing === 'queued') return `Has waited for a worker for ${roughly(now - task.createdAt)}.`;
+function liveSentence(story: TaskDetails, now: number): string {
+  const { task, calls, worker: holder, wakeAt, questions } = story;
+  if (task.blocked) return 'Set aside: no worker can go on with it at present.';
+  if (task.status === 'queued') return `Has waited for a worker for ${roughly(now - task.createdAt)}.`;
   const asked = questions.filter(({ state }) => state === 'open');
   if (asked.length > 0) {
     const waited = roughly(now - Math.min(...asked.map(({ askedAt }) => askedAt)));

@@ -1,5 +1,5 @@
 import { type Signal, useSignal } from '@preact/signals';
-import type { TaskStory } from '../../../src/operator/api.ts';
+import type { TaskDetails } from '../../../src/operator/api.ts';
 import { now } from '../clock.ts';
 import { duration, plural } from '../format.ts';
 import { Icon } from '../parts/icons.tsx';
@@ -12,7 +12,7 @@ import { notRepeated, processName } from './words.ts';
 
 const fewCrashes = 3;
 
-export function TimelineCard({ story, opened }: { story: TaskStory; opened: Signal<ReadonlySet<string>> }) {
+export function TimelineCard({ story, opened }: { story: TaskDetails; opened: Signal<ReadonlySet<string>> }) {
   const form = useSignal<'Timeline' | 'Table'>('Timeline');
   // A task that is over does not grow, so nothing is drawn again with every second.
   const timeline = timelineOf(story, story.task.finishedAt ?? now.value);

@@ -3,7 +3,7 @@
  * each thing that its handler did, and where processes died. The drawing and the table are made of the same rows, so
  * that neither can tell what the other does not.
  */
-import type { CallSpan, PassSpan, TaskStory, TaskSummary } from '../../../src/operator/api.ts';
+import type { CallSpan, PassSpan, TaskDetails, TaskSummary } from '../../../src/operator/api.ts';
 import { type Axis, axisOf, type Span } from './time-axis.ts';
 
 export type RowKind = 'process' | 'step' | 'question' | 'timer' | 'event' | 'subtask';
@@ -52,7 +52,7 @@ export interface Timeline {
   readonly axis: Axis;
 }
 
-export function timelineOf(story: TaskStory, now: number): Timeline {
+export function timelineOf(story: TaskDetails, now: number): Timeline {
   const crashes = crashesOf(story.passes);
   const end = story.task.finishedAt ?? Math.max(now, latestOf(story));
   const rows = [...laneRows(story.passes, end), ...callRows(story, crashes, end)];
@@ -63,7 +63,7 @@ export function timelineOf(story: TaskStory, now: number): Timeline {
 }
 
 /** Clocks of browsers and servers differ: nothing that was told may lie in the future of the drawing. */
-function latestOf({ task, passes, calls }: TaskStory): number {
+function latestOf({ task, passes, calls }: TaskDetails): number {
   return Math.max(
     task.updatedAt,
     ...passes.map(({ from, to }) => to ?? from),
@@ -115,7 +115,7 @@ const kinds: Readonly<Record<CallSpan['kind'], RowKind>> = {
   event: 'event',
 };
 
-function callRows(story: TaskStory, crashes: readonly Crash[], end: number): Row[] {
+function callRows(story: TaskDetails, crashes: readonly Crash[], end: number): Row[] {
   const children = new Map(story.children.map((child) => [child.id, child]));
   const told = new Set<string>();
   // What is left out is in the middle, and may grow: the later ones are counted with it.
@@ -181,7 +181,7 @@ function stepBars(call: CallSpan, crashes: readonly Crash[], end: number): Bar[]
   }
 }
 
-const ends: Readonly<Record<TaskSummary['standing'], 'open' | 'ok' | 'failed'>> = {
+const ends: Readonly<Record<TaskSummary['status'], 'open' | 'ok' | 'failed'>> = {
   queued: 'open',
   running: 'open',
   waiting: 'open',
@@ -201,8 +201,8 @@ function subtaskRow(
   const waited = calls.findLast((other) => other.childId === childId);
   const from = child?.createdAt ?? call?.from ?? end;
   const to = child ? (child.finishedAt ?? null) : (waited?.to ?? null);
-  const state = child ? ends[child.standing] : (waited?.state ?? 'open');
-  const isOver = child?.standing === 'cancelled' ? 'cancelled' : state === 'failed' ? 'failed' : 'ended';
+  const state = child ? ends[child.status] : (waited?.state ?? 'open');
+  const isOver = child?.status === 'cancelled' ? 'cancelled' : state === 'failed' ? 'failed' : 'ended';
   const bar: Bar = { from, to: to ?? end, look: to === null ? 'work' : isOver, isOpen: to === null };
   return {
     id: `subtask ${childId}`,

@@ -4,7 +4,7 @@
  */
 import { type ReadonlySignal, signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
-import type { OperatorDesk, TaskStory } from '../../../src/operator/api.ts';
+import type { OperatorApi, TaskDetails } from '../../../src/operator/api.ts';
 import { Unauthorized } from '../errors.ts';
 import { connection, onChanges, whenConnected } from '../live.ts';
 import { desk } from '../session.ts';
@@ -14,7 +14,7 @@ export type Told =
   | { readonly state: 'missing' }
   | { readonly state: 'failed'; readonly error: unknown }
   /** `error`: it could not be read again; `isGone`: it was purged since. */
-  | { readonly state: 'told'; readonly story: TaskStory; readonly error?: unknown; readonly isGone?: true };
+  | { readonly state: 'told'; readonly story: TaskDetails; readonly error?: unknown; readonly isGone?: true };
 
 const leastPauseMs = 1_000;
 const retryMs = 3_000;
@@ -22,7 +22,7 @@ const retryMs = 3_000;
 export class StoryReader {
   readonly #id: string;
   readonly #told = signal<Told>({ state: 'loading' });
-  #desk: OperatorDesk | undefined;
+  #desk: OperatorApi | undefined;
   #isReading = false;
   #isWanted = false;
   #lastRead = Number.NEGATIVE_INFINITY;
@@ -37,7 +37,7 @@ export class StoryReader {
   }
 
   /** Reads and follows until the function that is given back is called. */
-  follow(desk: OperatorDesk): () => void {
+  follow(desk: OperatorApi): () => void {
     this.#desk = desk;
     // From then on every change is heard of, so that nothing falls between the first reading and the first news.
     void whenConnected().then(() => this.read());
@@ -80,7 +80,7 @@ export class StoryReader {
     }
     this.#isReading = true;
     try {
-      const story = await desk.story(this.#id);
+      const story = await desk.details(this.#id);
       if (desk === this.#desk) this.#tell(story);
     } catch (error) {
       if (desk === this.#desk) this.#fail(error);
@@ -94,7 +94,7 @@ export class StoryReader {
     }
   }
 
-  #tell(story: TaskStory | undefined): void {
+  #tell(story: TaskDetails | undefined): void {
     const before = this.#told.peek();
     if (story) this.#told.value = { state: 'told', story };
     else this.#told.value = before.state === 'told' ? { ...before, isGone: true } : { state: 'missing' };

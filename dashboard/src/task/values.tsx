@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { Outcome } from '../../../src/model/outcome.ts';
 import { redacted } from '../../../src/model/redaction.ts';
-import type { TaskStory } from '../../../src/operator/api.ts';
+import type { TaskDetails } from '../../../src/operator/api.ts';
 import { Content } from '../content/content.tsx';
 import { HiddenWhole } from '../content/hidden.tsx';
 import { JsonTree } from '../content/json-tree.tsx';
@@ -11,7 +11,7 @@ import { Button } from '../parts/button.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { desk } from '../session.ts';
 
-export function Arguments({ story }: { story: TaskStory }) {
+export function Arguments({ story }: { story: TaskDetails }) {
   return (
     <section class="card" aria-labelledby="arguments-title">
       <header class="part-head">
@@ -26,7 +26,7 @@ export function Arguments({ story }: { story: TaskStory }) {
   );
 }
 
-export function Result({ story }: { story: TaskStory }) {
+export function Result({ story }: { story: TaskDetails }) {
   const { outcome } = story;
   return (
     <section class="card" aria-labelledby="result-title">
@@ -38,7 +38,7 @@ export function Result({ story }: { story: TaskStory }) {
   );
 }
 
-function OutcomeView({ story, outcome }: { story: TaskStory; outcome: Outcome & { isLarge?: true } }) {
+function OutcomeView({ story, outcome }: { story: TaskDetails; outcome: Outcome & { isLarge?: true } }) {
   switch (outcome.kind) {
     case 'result':
       return (

@@ -42,7 +42,7 @@ export function stateWords(row: Row): string {
     case 'process':
       return processWords(row);
     case 'subtask':
-      return child?.standing ?? { open: 'under way', ok: 'ended', failed: 'failed' }[state];
+      return child?.status ?? { open: 'under way', ok: 'ended', failed: 'failed' }[state];
     case 'question':
       return { open: 'waits for an answer', ok: 'answered', failed: 'not answered' }[state];
     case 'timer':

@@ -4,7 +4,7 @@
  */
 
 import type { TaskHandle } from '../../client/call-handle.ts';
-import type { Handles } from '../../client/call-registry.ts';
+import type { CallRegistry } from '../../client/call-registry.ts';
 import type { Answer, Question } from '../../client/questions/question-callback.ts';
 import type { CallEvent, TaskClient } from '../../client/task-client.ts';
 import { CommandFailed } from '../usage.ts';
@@ -18,7 +18,7 @@ import { connectTo, described, type Target } from './target.ts';
 
 export interface Visit {
   readonly target: Target;
-  readonly handles: Handles;
+  readonly handles: CallRegistry;
   readonly view: View;
   readonly given: GivenAnswers;
   /** Where somebody sits who can be asked. */
@@ -160,7 +160,7 @@ export async function attend(visit: Visit, begin: Begin): Promise<number> {
   let how: 'completed' | 'failed' | 'left' = 'failed';
   try {
     view.connecting?.(described(target));
-    tasks = await unlessLeft(connectTo(target, { handles, answer, onEvent: happened }));
+    tasks = await unlessLeft(connectTo(target, { registry: handles, answer, onEvent: happened }));
     how = await follow(await unlessLeft(begin(tasks, refused.signal)));
     return how === 'failed' ? 1 : 0;
   } catch (error) {

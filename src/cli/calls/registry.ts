@@ -1,6 +1,6 @@
 /** Calls that were made on this machine: where their handles are, how they are named, and the table of them. */
 import { join } from 'node:path';
-import type { HandleRecord, Handles } from '../../client/call-registry.ts';
+import type { CallRecord, CallRegistry } from '../../client/call-registry.ts';
 import { runtime } from '../../runtime/runtime.ts';
 import { age } from '../time.ts';
 import { CommandFailed, command, quoted, WrongUsage } from '../usage.ts';
@@ -10,11 +10,11 @@ import type { Target } from './target.ts';
 const fewest = 6;
 
 /** Where the registry is; undefined for the usual place. */
-const places = new WeakMap<Handles, string | undefined>();
+const places = new WeakMap<CallRegistry, string | undefined>();
 
-export async function openRegistry(file: string | undefined): Promise<Handles> {
-  const { dataFolder, openHandles } = await import('../../client.ts');
-  const handles = openHandles(`sqlite:${file ?? join(dataFolder(), 'handles.db')}`);
+export async function openRegistry(file: string | undefined): Promise<CallRegistry> {
+  const { dataFolder, openCallRegistry } = await import('../../client.ts');
+  const handles = openCallRegistry(`sqlite:${file ?? join(dataFolder(), 'handles.db')}`);
   places.set(handles, file);
   return handles;
 }
@@ -40,7 +40,7 @@ function shared(one: string, other = ''): number {
   return length;
 }
 
-export function recordOf(id: string, handles: Handles): HandleRecord {
+export function recordOf(id: string, handles: CallRegistry): CallRecord {
   const exact = handles.get(id);
   if (exact) return exact;
   if (!/^[a-z2-7]+$/.test(id)) throw new WrongUsage(`"${id}" is no id of a call`);
@@ -60,7 +60,7 @@ export function recordOf(id: string, handles: Handles): HandleRecord {
 export function comeBackWith(
   verb: string,
   id: string,
-  { handles, target }: { readonly handles: Handles; readonly target?: Target },
+  { handles, target }: { readonly handles: CallRegistry; readonly target?: Target },
   ...rest: readonly string[]
 ): string {
   const file = places.get(handles);
@@ -76,26 +76,26 @@ export function comeBackWith(
 // --- The table ----------------------------------------------------------------------------------------------
 
 /** As far as it is known here; a server may know more. */
-export function statusOf({ ending, taskId }: HandleRecord): string {
+export function statusOf({ ending, taskId }: CallRecord): string {
   if (!ending) return taskId === undefined ? 'called' : 'open';
   if (ending.kind === 'result') return ending.result.isError ? 'failed' : 'completed';
   return ending.kind;
 }
 
-export function toolOf({ method, params }: HandleRecord): string {
+export function toolOf({ method, params }: CallRecord): string {
   return oneLine(String(params.name ?? params.uri ?? method));
 }
 
 const narrowest = 6;
 
-export function printTable(records: readonly HandleRecord[], handles: Handles): void {
+export function printTable(records: readonly CallRecord[], handles: CallRegistry): void {
   if (records.length === 0) {
     console.error('There is nothing to come back to; --all shows what is over.');
     return;
   }
   const idOf = shortIds(handles.list());
   const now = runtime.now();
-  const columns: Column<HandleRecord>[] = [
+  const columns: Column<CallRecord>[] = [
     { head: 'ID', cell: ({ id }) => idOf(id) },
     { head: 'SERVER', cell: ({ server }) => oneLine(server), least: narrowest },
     { head: 'TOOL', cell: toolOf, least: narrowest },

@@ -161,11 +161,11 @@ async function workUntil(stopped: Promise<void>, working: Promise<void>, onReady
 }
 
 async function placesFor(url: string | undefined, place: string) {
-  const { keptLists } = await import('../../gateway/upstream/list-cache.ts');
+  const { listCache } = await import('../../gateway/upstream/list-cache.ts');
   const { dataFolder } = await import('../../client.ts');
   const usual = join(dataFolder(), 'serve', `${place}.db`);
   const at = storePlace(url ?? `sqlite:${usual}`);
   const store = await storeAt(at);
   if (at.kind === 'memory') return { store };
-  return { store, lists: keptLists(`${at.kind === 'sqlite' ? at.file : usual}-lists.json`) };
+  return { store, lists: listCache(`${at.kind === 'sqlite' ? at.file : usual}-lists.json`) };
 }

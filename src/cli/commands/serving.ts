@@ -88,7 +88,7 @@ const told: Readonly<Record<string, (entry: LogEntry) => string>> = {
     `The task store works again, after ${Math.ceil(Number(detail?.failedMs) / 1_000)} s.`,
   damaged: ({ task, detail }) => `Task ${task} is damaged. ${detail?.message}`,
   overfull: ({ detail }) =>
-    `The task store holds ${detail?.size} bytes, more than its largestStore of ${detail?.largest}: nothing more may be removed.`,
+    `The task store holds ${detail?.size} bytes, more than its maxStoreSize of ${detail?.largest}: nothing more may be removed.`,
 };
 
 export function sayStoreTrouble(entry: LogEntry): void {

@@ -1,13 +1,13 @@
 /** `holdfast tasks`: calls that were made on this machine, and what became of them. */
 
 import type { TaskHandle } from '../../client/call-handle.ts';
-import type { HandleRecord, Handles } from '../../client/call-registry.ts';
+import type { CallRecord, CallRegistry } from '../../client/call-registry.ts';
 import { type Answer, asQuestion, type Question } from '../../client/questions/question-callback.ts';
 import type { TaskClient } from '../../client/task-client.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { TaskCancelled, UnknownQuestion } from '../../remote-tasks/errors.ts';
 import { resultOf } from '../../remote-tasks/remote-outcome.ts';
-import type { Pursued } from '../../remote-tasks/task-poller.ts';
+import type { PolledTask } from '../../remote-tasks/task-poller.ts';
 import { runtime } from '../../runtime/runtime.ts';
 import { attend } from '../calls/follow-call.ts';
 import { exampleOf, givenAnswers } from '../calls/given-answers.ts';
@@ -54,8 +54,8 @@ type Values = Arguments<typeof options>['values'];
 
 /** A call that a command is about. */
 interface OnCall {
-  readonly record: HandleRecord;
-  readonly handles: Handles;
+  readonly record: CallRecord;
+  readonly handles: CallRegistry;
   readonly values: Values;
   /** How its server is reached; refuses if nobody knows, or if headers are missing. */
   target(): Target;
@@ -107,7 +107,7 @@ export async function tasks(args: readonly string[]): Promise<number> {
   }
 }
 
-function list(handles: Handles, { json, all }: Values): number {
+function list(handles: CallRegistry, { json, all }: Values): number {
   const records = handles.list({ onlyOpen: !all });
   if (json)
     for (const record of records) {
@@ -155,7 +155,11 @@ async function visiting<T>(
   onQuestion: (question: Question) => Promise<never> | Answer,
   visit: (handle: TaskHandle, tasks: TaskClient) => Promise<T>,
 ): Promise<T> {
-  const tasks = await connectTo(target, { handles, answer: onQuestion, unreachableFor: patience });
+  const tasks = await connectTo(target, {
+    registry: handles,
+    answer: onQuestion,
+    reconnectTimeout: patience,
+  });
   try {
     return await visit(await tasks.resume(record.id), tasks);
   } catch (error) {
@@ -166,12 +170,12 @@ async function visiting<T>(
 }
 
 /** Whether every task of a tree has been looked at once. */
-function isSeen({ task, children }: Pursued): boolean {
+function isSeen({ task, children }: PolledTask): boolean {
   return children.length === task.childIds.length && children.every(isSeen);
 }
 
 /** Whether any task of a tree waits for an answer. */
-function isAsked({ task, children }: Pursued): boolean {
+function isAsked({ task, children }: PolledTask): boolean {
   return task.status === 'input_required' || children.some(isAsked);
 }
 
@@ -247,7 +251,7 @@ async function cancel(on: OnCall): Promise<number> {
   });
 }
 
-function notOver({ record }: OnCall): HandleRecord {
+function notOver({ record }: OnCall): CallRecord {
   if (record.ending) throw new CommandFailed(`It is over: ${statusOf(record)}.`);
   return record;
 }
@@ -255,7 +259,7 @@ function notOver({ record }: OnCall): HandleRecord {
 // --- Showing ----------------------------------------------------------------------------------------------
 
 interface Found {
-  readonly tree?: Pursued | undefined;
+  readonly tree?: PolledTask | undefined;
   readonly asked: readonly Question[];
   /** Where it was found. */
   readonly target?: Target;
@@ -300,14 +304,14 @@ async function lookedAt(on: OnCall, target: Target): Promise<Found> {
   return { tree, target, asked: tree ? questionsIn(tree) : asked };
 }
 
-function questionsIn({ task, children }: Pursued): Question[] {
+function questionsIn({ task, children }: PolledTask): Question[] {
   const own = Object.entries(task.questions).map(([key, request]) =>
     asQuestion({ taskId: task.taskId, key, ...request }),
   );
   return [...own.filter((question) => question !== undefined), ...children.flatMap(questionsIn)];
 }
 
-function asJson(record: HandleRecord, { tree, asked }: Found) {
+function asJson(record: CallRecord, { tree, asked }: Found) {
   const { id, taskId, server, target, params, createdAt, isDelivered, ending } = record;
   return {
     id,
@@ -326,7 +330,11 @@ function asJson(record: HandleRecord, { tree, asked }: Found) {
   };
 }
 
-function* asLines(record: HandleRecord, handles: Handles, { tree, asked, target }: Found): Iterable<string> {
+function* asLines(
+  record: CallRecord,
+  handles: CallRegistry,
+  { tree, asked, target }: Found,
+): Iterable<string> {
   const row = (name: string, value: string) => `${name.padEnd(10)}${value}`;
   const { id, taskId, server, params, createdAt, ending } = record;
   yield row('id', id);
@@ -354,7 +362,7 @@ function* asLines(record: HandleRecord, handles: Handles, { tree, asked, target 
 }
 
 /** How it ended, if that is known here; otherwise as its server has it, if that could be asked. */
-function seenStatus(record: HandleRecord, tree: Pursued | undefined): string {
+function seenStatus(record: CallRecord, tree: PolledTask | undefined): string {
   return (record.ending ? undefined : tree?.task.status) ?? statusOf(record);
 }
 
@@ -362,7 +370,7 @@ function withMessage(status: string, message: string | undefined): string {
   return message === undefined ? status : `${status}: ${oneLine(message)}`;
 }
 
-function* below({ task, children }: Pursued, depth: number): Iterable<string> {
+function* below({ task, children }: PolledTask, depth: number): Iterable<string> {
   const { taskId, status, message } = task;
   yield `${'  '.repeat(depth)}${oneLine(taskId).slice(0, 8)}  ${withMessage(status, message)}`;
   for (const child of children) yield* below(child, depth + 1);

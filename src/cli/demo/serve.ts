@@ -88,7 +88,7 @@ const owner = 'demo';
 
 /** Begins it, if nothing was ever done here. */
 async function beginFirstWork(tasks: Tasks): Promise<void> {
-  const { survey } = await tasks.opened();
+  const { queries: survey } = await tasks.opened();
   const { count, isMore } = await survey.count({}, 1);
   if (count > 0 || isMore) return;
   for (const [tool, input] of calls) await tasks.create(tool, input, { owner });

@@ -40,7 +40,7 @@ const count = durableTool(
     }),
   },
   async ({ to = 30, everyMs = 500 }, task) => {
-    task.pollEvery(poll);
+    task.setPollInterval(poll);
     const parts: { readonly from: number; until: number; readonly pid: number }[] = [];
     for (let n = 1; n <= to; n++) {
       const pid = await task.step(`${n}`, async ({ signal }) => {
@@ -78,7 +78,7 @@ const runTests = ({ here, sample }: Places) =>
       inputSchema: folderInput,
     },
     async ({ folder = sample }, task) => {
-      task.pollEvery(poll);
+      task.setPollInterval(poll);
       const files = await task.step('find files', async () => {
         const place = await placeOf(folder, here, sample);
         return (await filesIn(place)).filter((file) => /\.test\.[cm]?[jt]s$/.test(file));
@@ -152,7 +152,7 @@ const reportOnFolder = ({ here, data, sample }: Places, countWords: ReturnType<t
       inputSchema: folderInput,
     },
     async ({ folder = sample }, task) => {
-      task.pollEvery(poll);
+      task.setPollInterval(poll);
       const files = await task.step('find files', async () =>
         (await filesIn(await placeOf(folder, here, sample))).map((path) => relative(here, path)),
       );

@@ -2,7 +2,7 @@
 
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { pagesOf } from '../../model/paging.ts';
-import type { Question, TaskStory, TaskSummary } from '../../operator/api.ts';
+import type { Question, TaskDetails, TaskSummary } from '../../operator/api.ts';
 import { ask } from '../calls/ask.ts';
 import { jsonText, printJson, printResult } from '../output.ts';
 import { CommandFailed, command, readArguments, readJson, WrongUsage } from '../usage.ts';
@@ -96,7 +96,7 @@ async function result(at: At, id: string): Promise<number> {
   if (!outcome) {
     const { task } = await storyOf(at, id);
     throw new CommandFailed(
-      `Task ${id} has no result yet: it is ${task.standing}. \`${command()} tasks watch ${id} ${at.place}\` waits for its end.`,
+      `Task ${id} has no result yet: it is ${task.status}. \`${command()} tasks watch ${id} ${at.place}\` waits for its end.`,
     );
   }
   at.sayWhatIsHidden();
@@ -116,8 +116,8 @@ function printValue(value: Json, isGood: boolean): void {
   else console.error(text);
 }
 
-async function storyOf({ desk }: At, id: string): Promise<TaskStory> {
-  const story = await desk.story(id);
+async function storyOf({ desk }: At, id: string): Promise<TaskDetails> {
+  const story = await desk.details(id);
   if (!story)
     throw new CommandFailed(
       `There is no task ${oneLine(id)}: it may have been purged, or be somewhere else. \`${command()} tasks list\` with the same --store or --url shows those that there are.`,
@@ -126,11 +126,11 @@ async function storyOf({ desk }: At, id: string): Promise<TaskStory> {
 }
 
 async function cancel(at: At, id: string): Promise<number> {
-  const { standing, finishedAt } = (await storyOf(at, id)).task;
+  const { status: standing, finishedAt } = (await storyOf(at, id)).task;
   if (finishedAt !== undefined)
     throw new CommandFailed(`Task ${id} is over (${standing}), and cannot be cancelled any more.`);
   const after = await at.desk.cancel(id, at.values.reason);
-  return told(at, after, after.standing === 'cancelled' ? `Cancelled ${id}.` : `${id} is ${after.standing}.`);
+  return told(at, after, after.status === 'cancelled' ? `Cancelled ${id}.` : `${id} is ${after.status}.`);
 }
 
 async function retry(at: At, id: string): Promise<number> {
@@ -176,7 +176,7 @@ function keyAndAnswer([first, second]: readonly string[], isDeclined = false): {
   return { json: readJson(first, 'an answer') as Json };
 }
 
-function questionOf({ task, questions }: TaskStory, key: string | undefined): Question {
+function questionOf({ task, questions }: TaskDetails, key: string | undefined): Question {
   const open = questions.filter(({ state }) => state === 'open');
   if (open.length === 0)
     throw new CommandFailed(

@@ -3,7 +3,7 @@
 import type { TaskEvent } from '../../model/event.ts';
 import { isJsonObject, type Json } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
-import type { Question, StoryEvent, TaskStory, TaskSummary } from '../../operator/api.ts';
+import type { HistoryEvent, Question, TaskDetails, TaskSummary } from '../../operator/api.ts';
 import { exampleOf } from '../calls/given-answers.ts';
 import { textOf } from '../output.ts';
 import { age, dayAndTime, timeOfDay, took } from '../time.ts';
@@ -16,7 +16,7 @@ import { waterfall } from './waterfall.ts';
 /** More lines of a value than that are for `--full`. */
 const fewLines = 12;
 
-export function drawStory(story: TaskStory, look: Look): string[] {
+export function drawStory(story: TaskDetails, look: Look): string[] {
   const titled = (title: string, lines: readonly string[]) =>
     section(lines.length === 0 ? [] : [look.paint('bold', title), ...lines]);
   return [
@@ -31,7 +31,7 @@ export function drawStory(story: TaskStory, look: Look): string[] {
 }
 
 /** What fits into so many lines while it goes on: how it stands, and what happens now. */
-export function drawLive(story: TaskStory, look: Look, rows: number): string[] {
+export function drawLive(story: TaskDetails, look: Look, rows: number): string[] {
   const top = head(story, look);
   const questions = story.questions.filter(({ state }) => state === 'open');
   const open = section(conversation({ ...story, questions }, look));
@@ -41,8 +41,8 @@ export function drawLive(story: TaskStory, look: Look, rows: number): string[] {
 
 // --- The head ---------------------------------------------------------------------------------------------
 
-function head(story: TaskStory, look: Look): string[] {
-  const { task, origin, holder, ancestors, retryOf, retriedAs, purgeAt, wakeAt } = story;
+function head(story: TaskDetails, look: Look): string[] {
+  const { task, origin, worker: holder, ancestors, retryOf, retriedAs, purgeAt, wakeAt } = story;
   const { now } = look;
   const isOver = task.finishedAt !== undefined;
   const caller = task.plainCall ? 'a plain call of ' : '';
@@ -52,7 +52,7 @@ function head(story: TaskStory, look: Look): string[] {
     [`${sign} `, colour],
     [oneLine(task.tool), 'bold'],
     ['  '],
-    [task.standing, colour],
+    [task.status, colour],
     [far],
   ];
   const rows: [string, string | undefined][] = [
@@ -63,7 +63,7 @@ function head(story: TaskStory, look: Look): string[] {
     ['ended', ended(story, now)],
     ['says', isOver ? '' : oneLine(task.statusMessage ?? task.progress?.message ?? '')],
     ['problem', oneLine(task.problem ?? '')],
-    ['set aside', oneLine(task.stuck ?? '')],
+    ['set aside', oneLine(task.blocked ?? '')],
     ['held by', holder && `${oneLine(holder.name)}, its lease ends ${within(holder.leaseUntil, now)}`],
     ['passes', passes(story)],
     ['wakes', wakeAt !== null && wakeAt > now ? `in ${took(wakeAt - now)}` : ''],
@@ -90,7 +90,7 @@ function head(story: TaskStory, look: Look): string[] {
   ];
 }
 
-function ended({ task }: TaskStory, now: number): string {
+function ended({ task }: TaskDetails, now: number): string {
   if (task.finishedAt === undefined) return '';
   const { finishedAt, createdAt } = task;
   return `${dayAndTime(finishedAt)}, ${age(now - finishedAt)} ago, after ${took(finishedAt - createdAt)}`;
@@ -100,13 +100,13 @@ function within(moment: number, now: number): string {
   return moment > now ? `in ${age(moment - now)}` : `${age(now - moment)} ago`;
 }
 
-function subtasks({ task: { childCount, liveChildCount } }: TaskStory): string {
+function subtasks({ task: { childCount, liveChildCount } }: TaskDetails): string {
   if (childCount === 0) return '';
   return `${childCount}, ${liveChildCount === 0 ? 'all over' : `${liveChildCount} not over yet`}`;
 }
 
 /** That a process died is the first thing to be seen. */
-function passes(story: TaskStory): string {
+function passes(story: TaskDetails): string {
   const { passes } = story;
   if (passes.length < 2) return '';
   const deaths = passes.filter(({ end }) => end === 'crashed').length;
@@ -122,7 +122,7 @@ function section(lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : ['', ...lines];
 }
 
-function argumentLines({ arguments: value }: TaskStory, look: Look): string[] {
+function argumentLines({ arguments: value }: TaskDetails, look: Look): string[] {
   if (isJsonObject(value) && Object.keys(value).length === 0) return [];
   return textLines(JSON.stringify(value, undefined, 2), look);
 }
@@ -137,7 +137,7 @@ function textLines(text: string, look: Look): string[] {
   return [...shown.map((one) => `  ${cut(one)}`), ...more];
 }
 
-function outcome({ outcome }: TaskStory, look: Look): string[] {
+function outcome({ outcome }: TaskDetails, look: Look): string[] {
   if (!outcome) return [];
   if (outcome.kind === 'result') {
     const title = outcome.isError ? look.paint('red', 'error') : look.paint('bold', 'result');
@@ -168,8 +168,8 @@ export function whyEnded(outcome: Exclude<Outcome, { readonly kind: 'result' }>)
 // --- Subtasks ---------------------------------------------------------------------------------------------
 
 /** With their whole ids, by which alone they are found. Those that go on or went wrong are looked for first. */
-function children({ children, task }: TaskStory, look: Look): string[] {
-  const isDull = ({ standing }: TaskSummary) => standing === 'completed';
+function children({ children, task }: TaskDetails, look: Look): string[] {
+  const isDull = ({ status: standing }: TaskSummary) => standing === 'completed';
   const byInterest = [...children.filter((child) => !isDull(child)), ...children.filter(isDull)];
   const shown = look.isFull ? children : byInterest.slice(0, fewLines);
   const left = task.childCount - shown.length;
@@ -183,7 +183,7 @@ function children({ children, task }: TaskStory, look: Look): string[] {
 
 // --- What was said ----------------------------------------------------------------------------------------
 
-function conversation({ task, questions }: TaskStory, look: Look): string[] {
+function conversation({ task, questions }: TaskDetails, look: Look): string[] {
   if (questions.length === 0) return [];
   const asked = questions.flatMap((question) => {
     const time = `  ${timeOfDay(question.askedAt)}`;
@@ -225,12 +225,12 @@ export function answerCommand({ key, request }: Question, taskId: string, place:
 
 // --- Everything else --------------------------------------------------------------------------------------
 
-function events({ events, omittedEvents }: TaskStory, look: Look): string[] {
+function events({ events, omittedEvents }: TaskDetails, look: Look): string[] {
   const left = omittedEvents > 0 ? [line([[`  … ${omittedEvents} left out`, 'dim']], look)] : [];
   return [...events.map((event) => `  ${eventLine(event)}`), ...left];
 }
 
-function audit({ audit }: TaskStory): string[] {
+function audit({ audit }: TaskDetails): string[] {
   return audit.map(({ at, action, by, owner, reason }) => {
     const who = owner === null ? by : `${by} ${owner}`;
     return `  ${oneLine(`${timeOfDay(at)} ${action} by ${who}${reason ? `: ${reason}` : ''}`)}`;
@@ -240,13 +240,13 @@ function audit({ audit }: TaskStory): string[] {
 // --- Events in words ----------------------------------------------------------------------------------------
 
 /** `14:02:11 asks "approval"`. */
-export function eventLine({ at, event }: StoryEvent): string {
+export function eventLine({ at, event }: HistoryEvent): string {
   const tell = words[event.type] as ((event: TaskEvent, at: number) => string) | undefined;
   return oneLine(`${timeOfDay(at)} ${tell?.(event, at) ?? event.type}`);
 }
 
 /** Book-keeping that nobody would miss in a log. */
-export function isNoise({ event }: StoryEvent): boolean {
+export function isNoise({ event }: HistoryEvent): boolean {
   return ['recorded', 'delivering', 'undelivered', 'awaited', 'published'].includes(event.type);
 }
 

@@ -1,7 +1,7 @@
 /** How a drawing is to look: how wide, in which colours, and at which moment. */
 import { ReadStream, WriteStream } from 'node:tty';
 import { stripVTControlCharacters } from 'node:util';
-import type { Standing } from '../../model/status.ts';
+import type { TaskStatus } from '../../model/status.ts';
 import type { TaskSummary } from '../../operator/api.ts';
 import {
   type Colour,
@@ -36,7 +36,7 @@ export function paragraph(text: string, indent: string, colour: Colour | undefin
 
 /** What a task says of itself: how far it is, or why it ended, in one line. */
 export function saying(task: TaskSummary): string {
-  const { progress, statusMessage, problem, stuck, openQuestions, standing } = task;
+  const { progress, statusMessage, problem, blocked: stuck, openQuestions, status: standing } = task;
   if (problem !== undefined) return oneLine(problem);
   if (stuck !== undefined) return `set aside: ${oneLine(stuck)}`;
   const isOver = task.finishedAt !== undefined;
@@ -57,7 +57,7 @@ export function farOf({ done, total }: { readonly done: number; readonly total?:
   return total === undefined ? number(done) : `${number(done)}/${number(total)}`;
 }
 
-export function signOf({ standing }: Pick<TaskSummary, 'standing'>): Piece {
+export function signOf({ status: standing }: Pick<TaskSummary, 'status'>): Piece {
   return standingSigns[standing];
 }
 
@@ -99,7 +99,7 @@ export function sightOf(values: { readonly ascii?: boolean; readonly 'no-color'?
 
 // --- Signs, and what stands for them in ASCII ---------------------------------------------------------------
 
-export const standingSigns: Readonly<Record<Standing, readonly [sign: string, colour: Colour]>> = {
+export const standingSigns: Readonly<Record<TaskStatus, readonly [sign: string, colour: Colour]>> = {
   queued: ['◌', 'dim'],
   running: ['●', 'cyan'],
   waiting: ['?', 'yellow'],

@@ -107,7 +107,7 @@ export function drawList(tasks: readonly TaskSummary[], look: Look): string[] {
 function columnsOf(idOf: (id: string) => string, { now }: Look): TaskColumn[] {
   return [
     { head: 'ID', cell: ({ id }) => idOf(id) },
-    { head: 'STANDING', cell: ({ standing }) => standing, colour: (task) => signOf(task)[1] },
+    { head: 'STANDING', cell: ({ status: standing }) => standing, colour: (task) => signOf(task)[1] },
     { head: 'TOOL', cell: ({ tool }) => oneLine(tool), least: 12 },
     { head: 'OWNER', cell: ({ owner }) => oneLine(owner) || '-', least: 6 },
     { head: 'AGE', cell: ({ createdAt }) => age(now - createdAt), colour: () => 'dim' },
@@ -125,7 +125,7 @@ function twoLines(tasks: readonly TaskSummary[], look: Look): string[] {
     const said = [oneLine(task.owner), sayingAlone(task)].filter((part) => part !== '').join(' · ');
     return [
       line([[sign, colour!], [' '], [id], ['  '], [tool, 'bold'], ['  '], [time, 'dim']], look),
-      line([['  '], [task.standing, colour!], [said === '' ? '' : ` · ${said}`]], look),
+      line([['  '], [task.status, colour!], [said === '' ? '' : ` · ${said}`]], look),
     ];
   });
 }

@@ -3,7 +3,7 @@
  * it is over. What it looks at and how it is drawn is for others to say.
  */
 
-import type { ChangeMessage, OperatorDesk } from '../../operator/api.ts';
+import type { ChangeMessage, OperatorApi } from '../../operator/api.ts';
 import { backoffMs } from '../../runtime/backoff.ts';
 import { pause, runtime } from '../../runtime/runtime.ts';
 import { FullScreen, Keys } from '../views/terminal.ts';
@@ -113,7 +113,7 @@ const backoff = { minMs: 250, maxMs: 10_000 };
  * thrown.
  */
 export async function* follow(
-  desk: OperatorDesk,
+  desk: OperatorApi,
   { signal, onAway, onBack }: { signal: AbortSignal; onAway?(): void; onBack?(): void },
 ): AsyncIterable<ChangeMessage> {
   let lastId: string | undefined;

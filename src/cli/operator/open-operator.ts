@@ -1,6 +1,6 @@
 /** The desk that a command line names, of a store that is opened here or of a server elsewhere, and who stands at it. */
 
-import type { OperatorDesk } from '../../operator/api.ts';
+import type { OperatorApi } from '../../operator/api.ts';
 import { runtime } from '../../runtime/runtime.ts';
 import { storePlace } from '../store-url.ts';
 import { type Arguments, WrongUsage } from '../usage.ts';
@@ -9,7 +9,7 @@ import { deskOverHttp, serverAddress } from './operator-over-http.ts';
 import type { operatorOptions } from './options.ts';
 
 export interface OpenDesk extends AsyncDisposable {
-  readonly desk: OperatorDesk;
+  readonly desk: OperatorApi;
   /** For people. */
   readonly name: string;
   /** The options that lead here again, without anything secret. */

@@ -8,7 +8,7 @@ import {
   type ChangeMessage,
   dashboardPath,
   type ListOfTasks,
-  type OperatorDesk,
+  type OperatorApi,
 } from '../../operator/api.ts';
 import { abortAfter } from '../../runtime/runtime.ts';
 import { CommandFailed, WrongUsage } from '../usage.ts';
@@ -34,7 +34,7 @@ export function serverAddress(text: string): ServerAddress {
   return { base: `${url.origin}${place}`, token };
 }
 
-export function deskOverHttp({ base, token }: ServerAddress): OperatorDesk & AsyncDisposable {
+export function deskOverHttp({ base, token }: ServerAddress): OperatorApi & AsyncDisposable {
   const closed = new AbortController();
 
   /** Redirects are not followed: the token is for this server and no other. */
@@ -86,7 +86,7 @@ export function deskOverHttp({ base, token }: ServerAddress): OperatorDesk & Asy
     list: (query) => wanted(`/tasks?${queryOf(query)}`),
     count: (filter) => wanted(`/count?${queryOf(filter)}`),
     overview: ({ windowMs }) => wanted(`/overview?window=${windowMs}`),
-    story: (id) => found(taskPath(id)),
+    details: (id) => found(taskPath(id)),
     // 409: it is there, and not done.
     result: (id) => found(`${taskPath(id)}/result`, [404, 409]),
     cancel: (id, reason) => act(id, 'cancel', reason === undefined ? {} : { reason }),
@@ -121,7 +121,7 @@ function taskPath(id: string): string {
   return `/tasks/${encodeURIComponent(id)}`;
 }
 
-function queryOf({ standings = [], owner, tool, since, until, text, limit, cursor }: ListOfTasks) {
+function queryOf({ statuses: standings = [], owner, tool, since, until, text, limit, cursor }: ListOfTasks) {
   const query = new URLSearchParams();
   for (const standing of standings) query.append('status', standing);
   for (const [name, value] of Object.entries({ owner, tool, since, until, text, limit, cursor }))

@@ -1,7 +1,7 @@
 /** What operators can say on a command line. */
 
-import { type Standing, standings } from '../../model/status.ts';
-import type { SurveyFilter } from '../../ports/query.ts';
+import { type TaskStatus, taskStatuses } from '../../model/status.ts';
+import type { TaskFilter } from '../../ports/query.ts';
 import { momentFrom } from '../time.ts';
 import { oneOf, WrongUsage } from '../usage.ts';
 import { viewOptions } from '../views/call-view.ts';
@@ -49,10 +49,10 @@ export function refuseStrayOptions(verb: string, values: OperatorValues): void {
   if (stray !== undefined) throw new WrongUsage(`--${stray} is not for ${verb}`);
 }
 
-export function filterFrom(values: OperatorValues, now: number): SurveyFilter {
+export function filterFrom(values: OperatorValues, now: number): TaskFilter {
   const { status, tool, owner, since, until, text } = values;
   return {
-    ...(status !== undefined && { standings: status.flatMap((words) => words.split(',')).map(standingFrom) }),
+    ...(status !== undefined && { statuses: status.flatMap((words) => words.split(',')).map(standingFrom) }),
     ...(tool !== undefined && { tool }),
     ...(owner !== undefined && { owner }),
     ...(since !== undefined && { since: momentFrom(since, now) }),
@@ -61,8 +61,8 @@ export function filterFrom(values: OperatorValues, now: number): SurveyFilter {
   };
 }
 
-function standingFrom(word: string): Standing {
-  return oneOf(standings, word.trim(), `no task is "${word}": --status takes ${standings.join(', ')}`);
+function standingFrom(word: string): TaskStatus {
+  return oneOf(taskStatuses, word.trim(), `no task is "${word}": --status takes ${taskStatuses.join(', ')}`);
 }
 
 /** What `holdfast tasks --help` says to operators. */

@@ -1,5 +1,5 @@
 /** The story of a task as rows: passes by process, and below each what the handler did in it for the first time. */
-import type { CallSpan, PassSpan, TaskStory, TaskSummary } from '../../operator/api.ts';
+import type { CallSpan, PassSpan, TaskDetails, TaskSummary } from '../../operator/api.ts';
 import { took } from '../time.ts';
 import { type Colour, oneLine } from '../views/terminal-text.ts';
 import { type Look, saying, standingSigns } from './drawing-style.ts';
@@ -23,7 +23,7 @@ type Note = { readonly text: string; readonly colour: Colour };
 
 const fewAttempts = 3;
 
-export function rowsOf(story: TaskStory, look: Look): Row[] {
+export function rowsOf(story: TaskDetails, look: Look): Row[] {
   const { now, isFull } = look;
   const children = new Map(story.children.map((child) => [child.id, child]));
   const started = new Set(story.calls.filter(({ kind }) => kind === 'start').map(({ childId }) => childId));
@@ -49,12 +49,12 @@ export function rowsOf(story: TaskStory, look: Look): Row[] {
 }
 
 /** From the call to the first pass, if anybody could notice. */
-function queuedRow({ task, passes }: TaskStory, now: number): Row[] {
+function queuedRow({ task, passes }: TaskDetails, now: number): Row[] {
   const to = passes[0]?.from ?? task.finishedAt ?? now;
   const goesOn = passes.length === 0 && task.finishedAt === undefined;
   if (to - task.createdAt < 1_000 && !goesOn) return [];
   const notes: Note[] =
-    task.stuck === undefined ? [] : [{ text: `set aside: ${oneLine(task.stuck)}`, colour: 'yellow' }];
+    task.blocked === undefined ? [] : [{ text: `set aside: ${oneLine(task.blocked)}`, colour: 'yellow' }];
   const bar = { from: task.createdAt, to, sign: '░', colour: 'dim', goesOn } as const;
   return [{ label: 'queued', depth: 0, ...bar, notes, weight: goesOn ? 3 : 0 }];
 }
@@ -85,7 +85,7 @@ function severalPasses(passes: readonly PassSpan[]): Row {
   };
 }
 
-function passRow(story: TaskStory, i: number, now: number): Row {
+function passRow(story: TaskDetails, i: number, now: number): Row {
   const [before, pass, after] = [story.passes[i - 1], story.passes[i]!, story.passes[i + 1]];
   const { number, holder, from, end } = pass;
   const isDead = end === 'crashed';
@@ -118,7 +118,7 @@ function shortName(holder: string): string {
 }
 
 /** What the death of the pass before cost: nothing that had been settled is done again. */
-export function resumed({ replayed, from }: PassSpan, { calls }: TaskStory): string {
+export function resumed({ replayed, from }: PassSpan, { calls }: TaskDetails): string {
   if (replayed === 0) return 'begun again';
   const settled = calls.filter(({ to }) => to !== null && to <= from);
   const what = settled.every(({ kind }) => kind === 'step') ? 'step' : 'call';
@@ -172,8 +172,8 @@ function labelOf({ kind, name, key }: CallSpan): string {
 
 /** A subtask: its whole life, not the moment of its start. */
 function childRow({ from }: CallSpan, child: TaskSummary, now: number): Row {
-  const [sign, colour] = standingSigns[child.standing];
-  const isBad = child.standing === 'failed' || child.standing === 'lost';
+  const [sign, colour] = standingSigns[child.status];
+  const isBad = child.status === 'failed' || child.status === 'lost';
   return {
     label: `▸ ${oneLine(child.tool)} ${child.id.slice(0, 8)}`,
     depth: 1,
@@ -183,9 +183,9 @@ function childRow({ from }: CallSpan, child: TaskSummary, now: number): Row {
     colour,
     goesOn: child.finishedAt === undefined,
     notes:
-      child.standing === 'completed' || child.standing === 'running'
+      child.status === 'completed' || child.status === 'running'
         ? []
-        : [{ text: [`${sign} ${child.standing}`, saying(child)].filter(Boolean).join(': '), colour }],
+        : [{ text: [`${sign} ${child.status}`, saying(child)].filter(Boolean).join(': '), colour }],
     weight: isBad || child.finishedAt === undefined ? 2 : 0,
   };
 }

@@ -1,6 +1,6 @@
 /** `holdfast tasks watch`: everything at once, or one task until it is over, live. */
-import type { Standing } from '../../model/status.ts';
-import type { OverviewReport, TaskStory, TaskSummary } from '../../operator/api.ts';
+import type { TaskStatus } from '../../model/status.ts';
+import type { OverviewReport, TaskDetails, TaskSummary } from '../../operator/api.ts';
 import { shortIds } from '../calls/registry.ts';
 import { printJson } from '../output.ts';
 import { age, timeOfDay } from '../time.ts';
@@ -38,7 +38,7 @@ export async function watchAll(at: At): Promise<number> {
       if (!sight.terminal || values.json) return 'continues';
       const [overview, running] = await Promise.all([
         desk.overview({ windowMs }),
-        desk.list({ standings: ['running', 'queued'], limit: 50 }),
+        desk.list({ statuses: ['running', 'queued'], limit: 50 }),
       ]);
       board = { ...overview, running: running.tasks };
       return 'continues';
@@ -55,7 +55,7 @@ export async function watchAll(at: At): Promise<number> {
 /** For those who cannot see it being drawn: a line for each task that changed. */
 function printChanges(tasks: readonly TaskSummary[], { look, sight }: At): void {
   const wide = look(Number.POSITIVE_INFINITY);
-  sight.print(tasks.map((task) => `${timeOfDay(task.updatedAt)} ${task.standing} ${taskLine(task, wide)}`));
+  sight.print(tasks.map((task) => `${timeOfDay(task.updatedAt)} ${task.status} ${taskLine(task, wide)}`));
 }
 
 function headLine({ name, sight }: At, look: Look, isAway: boolean): string {
@@ -88,9 +88,12 @@ interface Part {
 function countLines({ live, ended, readySince }: OverviewReport, look: Look): string[] {
   const { running, queued, waiting } = live;
   const { completed, failed, cancelled, lost } = ended;
-  const counted = (title: string, counts: Partial<Record<Standing, number>>) =>
-    line([[title], ...Object.entries(counts).map(([name, count]) => countOf(name as Standing, count))], look);
-  const countOf = (name: Standing, count: number): Piece => {
+  const counted = (title: string, counts: Partial<Record<TaskStatus, number>>) =>
+    line(
+      [[title], ...Object.entries(counts).map(([name, count]) => countOf(name as TaskStatus, count))],
+      look,
+    );
+  const countOf = (name: TaskStatus, count: number): Piece => {
     const [sign, colour] = standingSigns[name];
     return [`${sign} ${count}${look.columns < 80 ? '' : ` ${name}`}  `, count > 0 ? colour : 'dim'];
   };
@@ -133,7 +136,7 @@ function partLines(parts: readonly Part[], rows: number, look: Look): string[] {
 
 const leftByKey = 130;
 
-export async function watchOne(at: At, first: TaskStory): Promise<number> {
+export async function watchOne(at: At, first: TaskDetails): Promise<number> {
   const { desk, sight, values } = at;
   let story = first;
   let told = -1;
@@ -151,7 +154,7 @@ export async function watchOne(at: At, first: TaskStory): Promise<number> {
       message.removed.includes(first.task.rootId) ||
       message.tasks.some(({ id }) => id === first.task.rootId),
     look: async () => {
-      const found = await desk.story(first.task.id);
+      const found = await desk.details(first.task.id);
       if (!found) throw new CommandFailed(`Task ${first.task.id} was removed.`);
       story = found;
       tell();
@@ -168,5 +171,5 @@ export async function watchOne(at: At, first: TaskStory): Promise<number> {
     sight.print(drawStory(story, at.look()));
     at.sayWhatIsHidden();
   }
-  return story.task.standing === 'completed' ? 0 : 1;
+  return story.task.status === 'completed' ? 0 : 1;
 }

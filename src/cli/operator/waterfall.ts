@@ -1,5 +1,5 @@
 /** Rows as a waterfall: names, bars below an axis of time, and how long each took. */
-import type { TaskStory } from '../../operator/api.ts';
+import type { TaskDetails } from '../../operator/api.ts';
 import { took } from '../time.ts';
 import { type Colour, line, oneLine, type Piece, pad, truncate, width } from '../views/terminal-text.ts';
 import type { Look } from './drawing-style.ts';
@@ -10,7 +10,7 @@ const usualLines = 60;
 
 const timeColumns = 8;
 
-export function waterfall(story: TaskStory, look: Look, mostLines = usualLines): string[] {
+export function waterfall(story: TaskDetails, look: Look, mostLines = usualLines): string[] {
   const rows = rowsOf(story, look);
   if (rows.length === 0) return [];
   const whole = { from: story.task.createdAt, to: endOf(story, look.now) };
@@ -48,7 +48,7 @@ export function waterfall(story: TaskStory, look: Look, mostLines = usualLines):
   return lines;
 }
 
-function endOf({ task, passes, calls, children }: TaskStory, now: number): number {
+function endOf({ task, passes, calls, children }: TaskDetails, now: number): number {
   if (task.finishedAt === undefined) return now;
   const ends = [...passes, ...calls].map(({ to }) => to ?? 0);
   return Math.max(task.finishedAt, ...ends, ...children.map(({ finishedAt }) => finishedAt ?? 0));

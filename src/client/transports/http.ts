@@ -7,7 +7,7 @@ import { pause, runtime } from '../../runtime/runtime.ts';
 export interface HttpOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** In bytes, of one answer that is no stream of events, or of one event. Default 64 MiB. */
-  readonly largestAnswer?: number;
+  readonly maxResponseSize?: number;
 }
 
 const defaultLargest = 64 * 1024 * 1024;
@@ -27,13 +27,13 @@ export interface KnownSession {
 
 export function httpTransport(
   url: URL,
-  { headers, largestAnswer = defaultLargest }: HttpOptions = {},
+  { headers, maxResponseSize = defaultLargest }: HttpOptions = {},
   session?: KnownSession,
   fetchWithin: (largest: number) => Fetch = () => fetch,
 ) {
   return new StreamableHTTPClientTransport(url, {
     ...session,
-    fetch: mindful(fetchWithin(largestAnswer), largestAnswer),
+    fetch: mindful(fetchWithin(maxResponseSize), maxResponseSize),
     // A server may say when to come back, though neither at once again and again nor never.
     reconnectionScheduler: (reconnect, delay) => {
       const timer = runtime.setTimeout(reconnect, Math.min(Math.max(delay, soonestMs), latestMs));
@@ -44,7 +44,7 @@ export function httpTransport(
 }
 
 /** A `fetch` for hosts that make their own transports. */
-export function mindfulFetch(largest = defaultLargest): Fetch {
+export function boundedFetch(largest = defaultLargest): Fetch {
   return mindful(fetch, largest);
 }
 

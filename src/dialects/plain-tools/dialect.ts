@@ -105,7 +105,7 @@ function standingOf(
   };
 }
 
-type Standing = ReturnType<typeof standingOf>;
+type PlainStatus = ReturnType<typeof standingOf>;
 
 /** What to call, if there is anything left to read. */
 function nextOf(root: Task, questions: readonly ShownQuestion[], names: PlainToolNames) {
@@ -147,7 +147,7 @@ const needs = {
 };
 
 /** A tool result with the status of a task. */
-function standingResult(standing: Standing, names: PlainToolNames, isFirst = false): JsonObject {
+function standingResult(standing: PlainStatus, names: PlainToolNames, isFirst = false): JsonObject {
   const lines = [
     ...(isFirst ? [openings[standing.status] ?? ''] : []).filter((line) => line !== ''),
     ...statusLines(standing),
@@ -161,13 +161,13 @@ function standingResult(standing: Standing, names: PlainToolNames, isFirst = fal
 }
 
 /** What the answer to the original call begins with. */
-const openings: Partial<Record<Standing['status'], string>> = {
+const openings: Partial<Record<PlainStatus['status'], string>> = {
   working: 'The tool is still running. It continues in the background as a task.',
   input_required:
     'The tool has not finished: it needs an answer first. It waits in the background as a task.',
 };
 
-function statusLines(standing: Standing): string[] {
+function statusLines(standing: PlainStatus): string[] {
   const { taskId, tool, status, statusMessage, progress, questions = [], waitsUntil } = standing;
   return [
     `Task ${taskId} (${tool}): ${status}.`,
@@ -219,7 +219,7 @@ function questionLines({ key, kind, message, schema, url, params, client, person
 }
 
 function nextLines(
-  { status, taskId, questions = [], next }: Standing,
+  { status, taskId, questions = [], next }: PlainStatus,
   names: PlainToolNames,
   isFirst: boolean,
 ) {

@@ -44,7 +44,7 @@ export function resultOf(tree: Tree): JsonObject {
 }
 
 /** The wish for a task, as a requestor puts it into the metadata of its request. */
-export interface TaskWish {
+export interface RequestedTask {
   readonly taskId: string;
   /** In milliseconds after the end. */
   readonly keepAlive?: number | null;
@@ -52,7 +52,7 @@ export interface TaskWish {
 
 const longestTaskId = 512;
 
-export function wishOf(meta: JsonObject, params: JsonObject): TaskWish {
+export function requestedTaskOf(meta: JsonObject, params: JsonObject): RequestedTask {
   if (params.task !== undefined)
     throw new InvalidParams(
       `A request asks for a task in one way: with "task" in its params, or with "${taskKey}" in its metadata.`,

@@ -43,7 +43,7 @@ const members: { readonly [P in PortName]: Readonly<Record<keyof Ports[P], Kind>
   sessions: { save: 'write', get: 'read', delete: 'write', forget: 'write' },
   calls: { undelivered: 'read', ofRequest: 'read', take: 'write', leave: 'write', delivered: 'write' },
   audit: { append: 'write', read: 'read', prune: 'write' },
-  survey: { list: 'read', count: 'read', overview: 'read', history: 'read' },
+  queries: { list: 'read', count: 'read', overview: 'read', history: 'read' },
 };
 
 const portNames: readonly PortName[] = Object.keys(members) as PortName[];
@@ -58,12 +58,12 @@ export interface Around {
 
 /** The same database, with something done around the calls of these ports; of all, if none are named. */
 export function decorated(database: Database, around: Around, ports = portNames): Database {
-  const { store, queue, secrets, sessions, calls, audit, survey } = database;
+  const { store, queue, secrets, sessions, calls, audit, queries } = database;
   const wrapped: Partial<Ports> = Object.fromEntries(
     ports.map((name) => [name, decoratedPort(database[name], members[name], around)]),
   );
   const close = () => database.close();
-  return { store, queue, secrets, sessions, calls, audit, survey, ...wrapped, close };
+  return { store, queue, secrets, sessions, calls, audit, queries, ...wrapped, close };
 }
 
 function decoratedPort(port: object, kinds: Readonly<Record<string, Kind>>, around: Around): object {

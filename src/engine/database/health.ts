@@ -7,7 +7,7 @@
 import { newId } from '../../model/id.ts';
 import { type Observer, quietly } from '../../ports/observer.ts';
 import type { Database } from '../../ports/queue.ts';
-import { StoreError, StoreTimedOut, TaskDamaged } from '../../ports/store-errors.ts';
+import { StoreError, StoreTimedOut, TaskCorrupt } from '../../ports/store-errors.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { runtime, type Timer } from '../../runtime/runtime.ts';
 import { decorated } from './decorator.ts';
@@ -62,7 +62,7 @@ export class StoreHealth {
         },
         list: async (query) => {
           const page = await store.list(query);
-          for (const id of page.damaged ?? []) this.#damaged(id, 'it could not be listed');
+          for (const id of page.corrupt ?? []) this.#damaged(id, 'it could not be listed');
           return page;
         },
       },
@@ -125,7 +125,7 @@ export class StoreHealth {
   /** True if the store itself failed. Refusals of rules are no failures, nor is the damage of a single task. */
   #report(error: unknown): boolean {
     if (!(error instanceof StoreError) || error.code === 'STORE_CLOSED') return false;
-    if (error instanceof TaskDamaged) {
+    if (error instanceof TaskCorrupt) {
       this.#damaged(error.taskId, error.message);
       return false;
     }
@@ -134,7 +134,7 @@ export class StoreHealth {
   }
 
   #damaged(task: string, message: string): void {
-    quietly(() => this.#observer.damaged({ at: this.#clock.now(), task, message }));
+    quietly(() => this.#observer.corrupt({ at: this.#clock.now(), task, message }));
   }
 
   #failed(error: StoreError): void {

@@ -18,7 +18,7 @@ interface Wait {
   readonly giveUp: () => void;
 }
 
-export function impatient(database: Database): Database {
+export function timeLimited(database: Database): Database {
   const { store } = database;
   const waits = new Waits();
   const hurried: Around = {

@@ -1,8 +1,8 @@
 /** Who waits for news of which tree. */
 import type { TaskId } from '../../model/task.ts';
-import type { CommitNotice, Store } from '../../ports/store.ts';
+import type { CommittedChange, Store } from '../../ports/store.ts';
 
-export type Listener = (commit: CommitNotice) => void;
+export type Listener = (commit: CommittedChange) => void;
 
 /** Listeners by the root of a tree. */
 export class TreeListeners<News> {
@@ -34,9 +34,9 @@ export class TreeListeners<News> {
  * Those who wait for commits. One subscription to the store serves all of them, and none is held while nobody waits, so
  * that ten thousand waiters cost each commit one look into a map.
  */
-export class Watches {
+export class TreeWatchers {
   readonly #store: Store;
-  readonly #listeners = new TreeListeners<CommitNotice>();
+  readonly #listeners = new TreeListeners<CommittedChange>();
   #unsubscribe: (() => void) | undefined;
 
   constructor(store: Store) {

@@ -7,16 +7,16 @@ import type { Schema } from './schema.ts';
 import type { DurableTool } from './tool.ts';
 
 /** Names are in every journal and in every list of steps. */
-export const longestCallName = 1_024;
+export const maxCallNameLength = 1_024;
 const longestToolName = 256;
 /** Messages about a running task are sent with every poll. */
-export const longestStatus = 10_000;
+export const maxStatusLength = 10_000;
 /** A moment further away than this could not be shown as a date. */
 const longestWaitMs = 1_000 * 365 * 86_400_000;
 const lastMoment = 8_640_000_000_000_000;
 
 /** The arguments of one call, such as `task.step()`. */
-export class Given {
+export class CallArguments {
   readonly #call: string;
 
   constructor(call: string) {
@@ -38,10 +38,10 @@ export class Given {
 
   name(value: unknown, what = 'a name'): string {
     if (typeof value !== 'string') throw this.needs(`a text as ${what}`, value);
-    if (value.length <= longestCallName) return value;
+    if (value.length <= maxCallNameLength) return value;
     throw new InvalidOptions(
       'INVALID_CALL',
-      `${this.#call} got ${what} of ${value.length} characters, and at most ${longestCallName} are kept.`,
+      `${this.#call} got ${what} of ${value.length} characters, and at most ${maxCallNameLength} are kept.`,
     );
   }
 

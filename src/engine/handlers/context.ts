@@ -12,14 +12,14 @@ import type { InputArguments } from '../../model/schema.ts';
 import type { Owner, Task, TaskId } from '../../model/task.ts';
 import { cut } from '../../model/thrown.ts';
 import type { StepContext } from '../replay/call.ts';
-import { carried } from '../replay/json-value.ts';
+import { toJsonValue } from '../replay/json-value.ts';
 import type { Pass } from '../replay/pass.ts';
 import { outsideHandlers } from '../replay/pass-context.ts';
 import { CannotBeAsked } from '../replay/recorded-error.ts';
 import { type Retry, retryPolicy } from '../replay/step-retry.ts';
-import type { Extents } from '../rules/limits.ts';
-import { checkBound, defaultLargestValue } from '../rules/limits.ts';
-import { Given, longestStatus } from './call-arguments.ts';
+import type { EngineLimits } from '../rules/limits.ts';
+import { checkTaskLimit, defaultMaxValueSize } from '../rules/limits.ts';
+import { CallArguments, maxStatusLength } from './call-arguments.ts';
 import { childRequest } from './new-task.ts';
 import { type OutputOf, parse, type Schema, toJsonSchema } from './schema.ts';
 import type { DurableTool, RequestMethod, ResultOf } from './tool.ts';
@@ -31,16 +31,16 @@ export interface StepOptions {
   readonly timeout?: Duration;
 }
 
-export interface Patience {
+export interface WaitOptions {
   readonly timeout?: Duration;
 }
 
-export interface EventOptions<S extends Schema | undefined> extends Patience {
+export interface EventOptions<S extends Schema | undefined> extends WaitOptions {
   /** What the value must be. Whoever completes an event may be anybody, such as the sender of a webhook. */
   readonly schema?: S;
 }
 
-export interface AskPatience extends Patience {
+export interface AskOptions extends WaitOptions {
   /**
    * Asks the client to make a task of the question, where it can. Then no connection has to stay open for the answer:
    * the client may take days, and be gone in between.
@@ -48,7 +48,7 @@ export interface AskPatience extends Patience {
   readonly asTask?: boolean;
 }
 
-export interface QuestionPatience extends AskPatience {
+export interface QuestionOptions extends AskOptions {
   /**
    * Only a person may answer: in the client, the dashboard or the terminal. A model that continues a call with plain
    * tools is told of the question and cannot answer it.
@@ -88,10 +88,10 @@ export type AnswerTo<Q> = Q extends { readonly schema: infer S }
       : RootsAnswer;
 
 type PatienceFor<Q> = [Q] extends [RootsQuestion]
-  ? Patience
+  ? WaitOptions
   : [Q] extends [SamplingQuestion]
-    ? AskPatience
-    : QuestionPatience;
+    ? AskOptions
+    : QuestionOptions;
 
 /** Refuses the members that no question has, which are mistyped. */
 type OnlyKnown<Q> = { readonly [K in Exclude<keyof Q, QuestionMember>]: never };
@@ -141,20 +141,20 @@ export interface TaskContext {
   now(): number;
 
   /** Polls something outside until the check gives a value, with a single entry in the journal. */
-  until<T>(
+  waitForCondition<T>(
     name: string,
     check: (context: StepContext) => T | Promise<T>,
     options: { readonly every: Duration; readonly timeout?: Duration },
   ): Promise<Jsonify<Exclude<T, undefined | null | false>>>;
   /** Waits for `tasks.complete(id, name, value)`. With a schema, a value that does not fit it throws `InvalidInput`. */
-  event<S extends Schema | undefined = undefined>(
+  waitForEvent<S extends Schema | undefined = undefined>(
     name: string,
     options?: EventOptions<S>,
   ): Promise<S extends Schema ? OutputOf<S> : Json>;
 
   progress(done: number, total?: number, message?: string): void;
-  say(statusMessage: string): void;
-  pollEvery(duration: Duration): void;
+  setStatusMessage(statusMessage: string): void;
+  setPollInterval(duration: Duration): void;
 }
 
 /** A client that reads the results of a tree reads them all in the same way. */
@@ -167,17 +167,17 @@ function subtaskOfAnotherKind(child: DurableTool, parent: DurableTool): InvalidO
 
 /** What each method was given, by the name of the call. */
 const given = {
-  step: new Given('task.step()'),
-  ask: new Given('task.ask()'),
-  start: new Given('task.start()'),
-  cancel: new Given('subtask.cancel()'),
-  sleep: new Given('task.sleep()'),
-  sleepUntil: new Given('task.sleepUntil()'),
-  until: new Given('task.until()'),
-  event: new Given('task.event()'),
-  progress: new Given('task.progress()'),
-  say: new Given('task.say()'),
-  pollEvery: new Given('task.pollEvery()'),
+  step: new CallArguments('task.step()'),
+  ask: new CallArguments('task.ask()'),
+  start: new CallArguments('task.start()'),
+  cancel: new CallArguments('subtask.cancel()'),
+  sleep: new CallArguments('task.sleep()'),
+  sleepUntil: new CallArguments('task.sleepUntil()'),
+  waitForCondition: new CallArguments('task.until()'),
+  waitForEvent: new CallArguments('task.event()'),
+  progress: new CallArguments('task.progress()'),
+  setStatusMessage: new CallArguments('task.say()'),
+  setPollInterval: new CallArguments('task.setPollInterval()'),
 };
 
 export interface ContextParts {
@@ -187,12 +187,12 @@ export interface ContextParts {
   readonly signal: AbortSignal;
   report(report: Report): void;
   cancel(id: TaskId, reason?: string): Promise<void>;
-  readonly extents: Extents;
+  readonly extents: EngineLimits;
 }
 
 export function taskContext(parts: ContextParts): TaskContext {
   const { task, tool, pass, signal, report, cancel, extents } = parts;
-  const { largestValue } = extents;
+  const { maxValueSize } = extents;
   // A replayed pass counts the same.
   let subtasks = 0;
   let openQuestions = 0;
@@ -229,11 +229,11 @@ export function taskContext(parts: ContextParts): TaskContext {
       return pass.call(step.name(name), purpose);
     },
 
-    async ask(key: string, question: Question, options?: QuestionPatience) {
+    async ask(key: string, question: Question, options?: QuestionOptions) {
       const { ask } = given;
       const purpose = ask.read(() => {
         const { timeout, asTask, person } = ask.options(options);
-        const asked = inputRequest(ask.name(key, 'a key'), question, largestValue);
+        const asked = inputRequest(ask.name(key, 'a key'), question, maxValueSize);
         if (person && asked.kind !== 'form' && asked.kind !== 'url')
           throw ask.needs('a form or a URL with `person: true`', asked.kind);
         const request = {
@@ -246,7 +246,7 @@ export function taskContext(parts: ContextParts): TaskContext {
       const { request } = purpose;
       const { answers } = task.origin;
       if (answers && !answers.includes(request.kind)) throw new CannotBeAsked(key, request.kind);
-      checkBound(extents, 'mostOpenQuestions', openQuestions, 'Too many questions are open');
+      checkTaskLimit(extents, 'maxOpenQuestions', openQuestions, 'Too many questions are open');
       openQuestions++;
       const answer = await pass.call(key, purpose).finally(() => openQuestions--);
       return readAnswer(key, question, answer, tool.secrets);
@@ -255,9 +255,9 @@ export function taskContext(parts: ContextParts): TaskContext {
     async start(wanted: DurableTool, ...[input]: readonly unknown[]) {
       const child = given.start.read(() => given.start.durable(wanted));
       if (child.method !== tool.method) throw subtaskOfAnotherKind(child, tool);
-      checkBound(extents, 'deepestTree', task.depth, 'Subtasks go too deep');
-      checkBound(extents, 'mostSubtasks', subtasks++, 'One task has too many subtasks');
-      const request = await childRequest(newTaskId(), child, input, task, largestValue);
+      checkTaskLimit(extents, 'maxDepth', task.depth, 'Subtasks go too deep');
+      checkTaskLimit(extents, 'maxSubtasks', subtasks++, 'One task has too many subtasks');
+      const request = await childRequest(newTaskId(), child, input, task, maxValueSize);
       const id = (await pass.call(child.name, { kind: 'start', request })) as TaskId;
       return subtask(id, child.name);
     },
@@ -277,7 +277,7 @@ export function taskContext(parts: ContextParts): TaskContext {
       run: (context: StepContext) => unknown,
       options: { every: Duration; timeout?: Duration },
     ) {
-      const { until } = given;
+      const { waitForCondition: until } = given;
       const purpose = until.read(() => {
         const { every, timeout } = until.options(options);
         const everyMs = Math.max(1, until.duration(every, 'every'));
@@ -292,7 +292,7 @@ export function taskContext(parts: ContextParts): TaskContext {
     },
 
     async event(name: string, options?: EventOptions<Schema | undefined>) {
-      const { event } = given;
+      const { waitForEvent: event } = given;
       const { schema, limit } = event.read(() => {
         const { schema, timeout } = event.options(options);
         return { schema: event.schema(schema), limit: patience(event, timeout) };
@@ -311,8 +311,9 @@ export function taskContext(parts: ContextParts): TaskContext {
         },
       });
     },
-    say: (message: string) => tell({ message: status(given.say.text(message, 'its message')) }),
-    pollEvery: (duration: Duration) => tell({ pollMs: given.pollEvery.duration(duration, 'duration') }),
+    say: (message: string) => tell({ message: status(given.setStatusMessage.text(message, 'its message')) }),
+    setPollInterval: (duration: Duration) =>
+      tell({ pollMs: given.setPollInterval.duration(duration, 'duration') }),
   };
   return context as unknown as TaskContext;
 }
@@ -321,9 +322,9 @@ export function taskContext(parts: ContextParts): TaskContext {
 export function inputRequest(
   key: string,
   question: Question,
-  largest: number = defaultLargestValue,
+  largest: number = defaultMaxValueSize,
 ): InputRequest {
-  return carried(requestOf(key, question), `The question "${key}"`, largest) as unknown as InputRequest;
+  return toJsonValue(requestOf(key, question), `The question "${key}"`, largest) as unknown as InputRequest;
 }
 
 function requestOf(key: string, question: Question): InputRequest {
@@ -350,10 +351,10 @@ export async function readAnswer(
   return { ...answer, content };
 }
 
-function patience(call: Given, timeout: Duration | undefined): { timeoutMs?: number } {
+function patience(call: CallArguments, timeout: Duration | undefined): { timeoutMs?: number } {
   return timeout === undefined ? {} : { timeoutMs: call.duration(timeout, 'timeout') };
 }
 
 function status(message: string): string {
-  return cut(message, longestStatus);
+  return cut(message, maxStatusLength);
 }

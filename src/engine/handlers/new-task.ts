@@ -1,7 +1,7 @@
 /** From a call of a tool to the request for a task. */
 import type { NewTask, Task, TaskId } from '../../model/task.ts';
 import { subtasksTrace } from '../../model/trace.ts';
-import { carried } from '../replay/json-value.ts';
+import { toJsonValue } from '../replay/json-value.ts';
 import { parse } from './schema.ts';
 import type { DurableTool } from './tool.ts';
 
@@ -11,10 +11,10 @@ export async function rootRequest(
   tool: DurableTool,
   input: unknown,
   { owner, origin, retention }: Pick<NewTask, 'owner' | 'origin' | 'retention'>,
-  largestValue: number,
+  maxValueSize: number,
 ): Promise<NewTask> {
   const { name, version, inputSchema, secrets, deadlineMs } = tool;
-  const value = carried(input, `The call of ${name}`, largestValue) ?? {};
+  const value = toJsonValue(input, `The call of ${name}`, maxValueSize) ?? {};
   if (inputSchema) await parse(inputSchema, value, `The input of ${name}`, secrets);
   return { id, owner, origin, tool: name, toolVersion: version, arguments: value, deadlineMs, retention };
 }
@@ -24,10 +24,10 @@ export function childRequest(
   tool: DurableTool,
   input: unknown,
   { owner, origin }: Task,
-  largestValue: number,
+  maxValueSize: number,
 ): Promise<NewTask> {
   const { trace } = origin;
   const own = trace ? { ...origin, trace: subtasksTrace(trace) } : origin;
   const retention = { from: 'finish', ms: tool.retentionMs } as const;
-  return rootRequest(id, tool, input, { owner, origin: own, retention }, largestValue);
+  return rootRequest(id, tool, input, { owner, origin: own, retention }, maxValueSize);
 }

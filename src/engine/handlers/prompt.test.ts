@@ -5,7 +5,7 @@ import { durablePrompt } from './prompt.ts';
 const review = durablePrompt('review', {}, async () => '');
 
 async function shaped(returned: unknown) {
-  const outcome = await review.outcome(returned, { input: {}, largest: 1_000 });
+  const outcome = await review.outcome(returned, { input: {}, maxSize: 1_000 });
   return outcome.kind === 'result' ? outcome.value : outcome;
 }
 

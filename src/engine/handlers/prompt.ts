@@ -1,7 +1,7 @@
 /** Durable prompts: each `prompts/get` of one becomes a task, as each call of a durable tool does. */
 import { InvalidValue } from '../../model/errors.ts';
 import { isJsonObject, type Json } from '../../model/json.ts';
-import { carried } from '../replay/json-value.ts';
+import { toJsonValue } from '../replay/json-value.ts';
 import type { TaskContext } from './context.ts';
 import type { OutputOf, Schema } from './schema.ts';
 import {
@@ -56,7 +56,8 @@ export function durablePrompt<Args extends Schema | undefined = undefined>(
     listedAs: name,
     inputSchema: checkedSchema(`argsSchema of ${name}`, options.argsSchema) as Args,
     handler: checkedHandler(name, handler),
-    outcome: async (returned, { largest }) => success(resultOf(carried(returned, 'The handler', largest))),
+    outcome: async (returned, { maxSize: largest }) =>
+      success(resultOf(toJsonValue(returned, 'The handler', largest))),
     failure: protocolFailure,
   };
 }

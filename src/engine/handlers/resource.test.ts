@@ -3,7 +3,7 @@ import { CannotBeAsked, ProtocolError } from '../replay/recorded-error.ts';
 import { durableResource, matchUri, type ResourceOptions } from './resource.ts';
 
 const daily = 'report://daily';
-const asked = { input: { uri: daily, variables: {} }, largest: 1_000 };
+const asked = { input: { uri: daily, variables: {} }, maxSize: 1_000 };
 
 function resource(options: Partial<ResourceOptions> = {}) {
   return durableResource('daily', { uri: daily, ...options }, async () => '');

@@ -1,7 +1,7 @@
 /** Durable resources: each `resources/read` of one becomes a task, as each call of a durable tool does. */
 import { InvalidValue } from '../../model/errors.ts';
 import { isJsonObject, type Json } from '../../model/json.ts';
-import { carried } from '../replay/json-value.ts';
+import { toJsonValue } from '../replay/json-value.ts';
 import type { TaskContext } from './context.ts';
 import type { Schema } from './schema.ts';
 import {
@@ -84,8 +84,8 @@ export function durableResource(
     variablesIn: match,
     inputSchema: readSchema(uri, match),
     handler: checkedHandler(name, handler),
-    outcome: async (returned, { input, largest }) =>
-      success(resultOf(carried(returned, 'The handler', largest), (input as ResourceRead).uri, mimeType)),
+    outcome: async (returned, { input, maxSize: largest }) =>
+      success(resultOf(toJsonValue(returned, 'The handler', largest), (input as ResourceRead).uri, mimeType)),
     failure: protocolFailure,
   };
 }

@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../../model/json.ts';
 import type { Failed, Outcome, Success } from '../../model/outcome.ts';
 import type { SecretFields } from '../../model/redaction.ts';
 import { isInstance, messageOf } from '../../model/thrown.ts';
-import { carried } from '../replay/json-value.ts';
+import { toJsonValue } from '../replay/json-value.ts';
 import { CannotBeAsked, ProtocolError, protocolFault } from '../replay/recorded-error.ts';
 import { parse, type Schema } from './schema.ts';
 
@@ -34,7 +34,7 @@ export async function outcomeOf(
   returned: unknown,
   { name, outputSchema, largest, secrets = [] }: Expected,
 ): Promise<Outcome> {
-  const outcome = shaped(carried(returned, 'The handler', largest), outputSchema !== undefined);
+  const outcome = shaped(toJsonValue(returned, 'The handler', largest), outputSchema !== undefined);
   if (outputSchema && !outcome.isError) {
     const { structuredContent } = outcome.value as { structuredContent?: unknown };
     await parse(outputSchema, structuredContent, `The output of ${name}`, secrets);

@@ -1,7 +1,7 @@
 import { type Duration, toMs } from '../../model/duration.ts';
 import { InvalidOptions } from '../../model/errors.ts';
 import type { Json, Jsonify } from '../../model/json.ts';
-import { longestVersion } from '../../model/name-length.ts';
+import { maxVersionLength } from '../../model/name-length.ts';
 import type { Failed, Outcome } from '../../model/outcome.ts';
 import { type SecretFields, secretFields } from '../../model/redaction.ts';
 import { type Retry, type RetryPolicy, retryPolicy } from '../replay/step-retry.ts';
@@ -40,12 +40,12 @@ export interface DurableOptions {
   /** Tasks of this kind that one worker runs at the same time. */
   readonly concurrency?: number;
   /** How often a pass may take its process with it before the task is given up. Default 5. */
-  readonly deathsAllowed?: number;
+  readonly maxCrashes?: number;
   /**
    * Entries that its journals may have: two for each subtask that is started and awaited, one for each failed attempt at
    * a step. Default 25,000.
    */
-  readonly longestJournal?: number;
+  readonly maxJournalEntries?: number;
 }
 
 export interface ToolOptions<Input extends Schema | undefined, Output extends Schema | undefined>
@@ -70,7 +70,7 @@ export interface ToolOptions<Input extends Schema | undefined, Output extends Sc
   /** Calling it twice with the same arguments does no harm. */
   readonly idempotent?: boolean;
   /** What a model may be told while the task runs. */
-  readonly immediately?: string | ((input: OutputOf<Input>) => string);
+  readonly immediateResponse?: string | ((input: OutputOf<Input>) => string);
 }
 
 export type TaskSetting = 'required' | 'always' | 'auto' | 'never';
@@ -101,10 +101,10 @@ export type ResultOf<Method extends RequestMethod, Output> = [Method] extends ['
       : ToolResult;
 
 /** What a handler was asked, for those that shape what it returned. */
-export interface Asked {
+export interface HandlerCall {
   readonly input: unknown;
   /** The largest result, in characters of JSON. */
-  readonly largest: number;
+  readonly maxSize: number;
 }
 
 /** A tool whose calls become durable tasks; also what the engine knows of a durable resource or prompt. */
@@ -131,15 +131,15 @@ export interface DurableTool<
   readonly secrets: SecretFields;
   readonly retry: RetryPolicy;
   readonly idempotent?: boolean;
-  readonly immediately?: string | ((input: never) => string) | undefined;
+  readonly immediateResponse?: string | ((input: never) => string) | undefined;
   readonly concurrency: number;
-  readonly deathsAllowed: number;
-  readonly longestJournal: number;
+  readonly maxCrashes: number;
+  readonly maxJournalEntries: number;
   /** The arguments with which the same call is made once more, where some of them were good for one time only. */
   readonly again?: (input: Json) => Json;
   readonly handler: (input: never, task: TaskContext) => Promise<unknown>;
   /** How a task ends whose handler returned. Throws if it returned nothing that could be a result. */
-  readonly outcome: (returned: unknown, asked: Asked) => Promise<Outcome>;
+  readonly outcome: (returned: unknown, asked: HandlerCall) => Promise<Outcome>;
   /** How a task ends whose handler threw. */
   readonly failure: (error: unknown) => Failed;
 }
@@ -167,9 +167,10 @@ export function durableTool<
     inputSchema: checkedSchema(`inputSchema of ${name}`, options.inputSchema) as Input,
     outputSchema: checkedSchema(`outputSchema of ${name}`, outputSchema),
     idempotent: options.idempotent ?? false,
-    immediately: options.immediately,
+    immediateResponse: options.immediateResponse,
     handler: checkedHandler(name, handler),
-    outcome: (returned, { largest }) => outcomeOf(returned, { name, outputSchema, largest, secrets }),
+    outcome: (returned, { maxSize: largest }) =>
+      outcomeOf(returned, { name, outputSchema, largest, secrets }),
     failure: failureOf,
   };
 }
@@ -183,10 +184,10 @@ export function checkedName<Name extends string>(kind: string, name: Name): Name
 }
 
 function checkedVersion(version: string): string {
-  if (typeof version === 'string' && version !== '' && version.length <= longestVersion) return version;
+  if (typeof version === 'string' && version !== '' && version.length <= maxVersionLength) return version;
   throw new InvalidOptions(
     'INVALID_TOOL',
-    `${JSON.stringify(version)} is not a version of a tool: use a text of 1 to ${longestVersion} characters.`,
+    `${JSON.stringify(version)} is not a version of a tool: use a text of 1 to ${maxVersionLength} characters.`,
   );
 }
 
@@ -215,13 +216,13 @@ const optionNames: Readonly<Record<OptionName, true>> = {
   before: true,
   concurrency: true,
   deadline: true,
-  deathsAllowed: true,
+  maxCrashes: true,
   description: true,
   idempotent: true,
-  immediately: true,
+  immediateResponse: true,
   inputSchema: true,
   joinable: true,
-  longestJournal: true,
+  maxJournalEntries: true,
   mimeType: true,
   outputSchema: true,
   retention: true,
@@ -256,7 +257,7 @@ export function durable(options: DurableOptions) {
     secrets: secretFields(options.secrets),
     retry: retryPolicy(options.retry),
     concurrency: options.concurrency ?? Number.POSITIVE_INFINITY,
-    deathsAllowed: options.deathsAllowed ?? 5,
-    longestJournal: options.longestJournal ?? 25_000,
+    maxCrashes: options.maxCrashes ?? 5,
+    maxJournalEntries: options.maxJournalEntries ?? 25_000,
   } as const;
 }

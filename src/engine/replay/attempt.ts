@@ -5,7 +5,7 @@ import type { Json } from '../../model/json.ts';
 import { isInstance, messageOf } from '../../model/thrown.ts';
 import { withTimeout } from '../../runtime/timeout.ts';
 import type { Call } from './call.ts';
-import { carried } from './json-value.ts';
+import { toJsonValue } from './json-value.ts';
 import type { PassHost } from './pass.ts';
 import { recordError, StepTimedOut, TerminalError } from './recorded-error.ts';
 import { restAfter } from './step-retry.ts';
@@ -37,7 +37,7 @@ export async function attempt(call: Call, host: Surroundings): Promise<Attempted
     const run = () => begun(host, () => host.observed.attempt(observedCall, () => purpose.run(context)));
     const timedOut = () => new StepTimedOut(`${what} took longer than ${timeoutMs} ms.`);
     const returned = timeoutMs === undefined ? run() : withTimeout(timeoutMs, run, timedOut, abort);
-    const value = carried(await returned, what, host.extents.largestValue);
+    const value = toJsonValue(await returned, what, host.extents.maxValueSize);
     if (purpose.kind === 'until' && (value === undefined || value === null || value === false))
       return { type: 'later', at: host.now() + purpose.everyMs };
     return { type: 'settled', ok: true, ...(value !== undefined && { value }) };
@@ -48,7 +48,7 @@ export async function attempt(call: Call, host: Surroundings): Promise<Attempted
       const message = messageOf(error, longestComplaint);
       return { type: 'later', at: host.now() + restAfter(purpose.retry, failed), message };
     }
-    return { type: 'settled', ok: false, value: recordError(error, host.extents.largestValue) };
+    return { type: 'settled', ok: false, value: recordError(error, host.extents.maxValueSize) };
   }
 }
 

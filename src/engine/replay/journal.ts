@@ -88,8 +88,8 @@ export function append(journal: Journal, batch: Batch): void {
 }
 
 /** What a handler is told whose journal would have more entries. */
-export function tooLong(longestJournal: number): string {
-  return `The journal of this task would grow beyond ${longestJournal} entries. Give parts of the work to subtasks, or poll with task.until(), which leaves a single entry.`;
+export function tooLong(maxJournalEntries: number): string {
+  return `The journal of this task would grow beyond ${maxJournalEntries} entries. Give parts of the work to subtasks, or poll with task.until(), which leaves a single entry.`;
 }
 
 /** A batch as it is stored: without names, because there is one for nearly every commit. Attempts are rare. */

@@ -2,7 +2,7 @@ import { hasCode, InvalidValue, refusal } from '../../model/errors.ts';
 import type { InputResponse } from '../../model/input.ts';
 import type { Json } from '../../model/json.ts';
 import { cut, messageOf } from '../../model/thrown.ts';
-import { defaultLargestValue } from '../rules/limits.ts';
+import { defaultMaxValueSize } from '../rules/limits.ts';
 
 const exotic = [Map, Set, WeakMap, WeakSet, Promise, RegExp, Error, ArrayBuffer];
 
@@ -10,7 +10,7 @@ const exotic = [Map, Set, WeakMap, WeakSet, Promise, RegExp, Error, ArrayBuffer]
  * The value as JSON gives it back: what a replay will see, so the first pass must see the same. What JSON would lose
  * without a word is refused, with the path to it. Undefined stays undefined.
  */
-export function carried(value: unknown, what: string, largest = defaultLargestValue): Json | undefined {
+export function toJsonValue(value: unknown, what: string, largest = defaultMaxValueSize): Json | undefined {
   if (value === undefined) return undefined;
   const text = textOf(value, what, largest);
   if (text.length > largest) throw tooLarge(what, `${text.length}`, largest);
@@ -41,7 +41,7 @@ function notJson(what: string, path: string, why: string): InvalidValue {
 function tooLarge(what: string, length: string, largest: number): InvalidValue {
   return new InvalidValue(
     'VALUE_TOO_LARGE',
-    `${what} gave a value of ${length} characters, and at most ${largest} are kept. Put large data elsewhere and pass on where it is, or raise \`largestValue\`..`,
+    `${what} gave a value of ${length} characters, and at most ${largest} are kept. Put large data elsewhere and pass on where it is, or raise \`maxValueSize\`..`,
   );
 }
 
@@ -53,7 +53,7 @@ export function checkAnswers(responses: Readonly<Record<string, InputResponse>>,
       throw refusal(
         'BAD_ANSWER',
         key,
-        `it has ${length} characters, and at most ${largest} are kept (largestValue)`,
+        `it has ${length} characters, and at most ${largest} are kept (maxValueSize)`,
       );
   }
 }

@@ -115,7 +115,7 @@ export class OpenCalls {
  */
 export const subtasksPerCommit = 200;
 
-export interface Gathering {
+export interface NextBatch {
   readonly open: OpenCalls;
   /** Calls that no commit has recorded yet. */
   readonly unrecorded: readonly Call[];
@@ -130,7 +130,7 @@ export interface Gathering {
  * Everything that completed or arrived, with every call made by now; undefined if nothing has. Questions and timers
  * are worth a commit of their own: people must see the one, and the other counts from when it was made.
  */
-export function gather(from: Gathering): Batch | undefined {
+export function nextBatch(from: NextBatch): Batch | undefined {
   const attempts = from.completed.filter((one) => 'retryAt' in one);
   const entries: Entry[] = from.completed.filter((one) => 'ok' in one);
   for (const { call, settlement } of arrivals(from)) {
@@ -146,7 +146,7 @@ export function callsOnly({
   unrecorded,
   settled,
   now,
-}: Pick<Gathering, 'unrecorded' | 'settled' | 'now'>): Batch {
+}: Pick<NextBatch, 'unrecorded' | 'settled' | 'now'>): Batch {
   return { moment: now, settled, calls: unrecorded.map(recorded), entries: [], attempts: [] };
 }
 
@@ -156,7 +156,7 @@ interface Arrival {
 }
 
 /** In the order in which the calls were made. */
-function arrivals(from: Gathering): Arrival[] {
+function arrivals(from: NextBatch): Arrival[] {
   const all = [...from.open.timed()].flatMap((call) => arrived(call, from) ?? []);
   let left = subtasksPerCommit;
   for (const call of ofSubtasks(from)) {
@@ -168,12 +168,12 @@ function arrivals(from: Gathering): Arrival[] {
   return all.sort((one, other) => one.call.position - other.call.position);
 }
 
-function* ofSubtasks({ open, outside }: Gathering): Generator<Call> {
+function* ofSubtasks({ open, outside }: NextBatch): Generator<Call> {
   for (const id of outside.children.keys()) yield* open.awaited.get(id) ?? [];
   yield* open.starts;
 }
 
-function arrived(call: Call, { outside, now }: Gathering): Arrival | undefined {
+function arrived(call: Call, { outside, now }: NextBatch): Arrival | undefined {
   if (call.state === 'over' || call.state === 'running') return undefined;
   // A subtask is made by the commit itself, together with the entry that remembers it.
   if (call.purpose.kind === 'start')

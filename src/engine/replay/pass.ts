@@ -20,13 +20,13 @@
 import type { Task, TaskId } from '../../model/task.ts';
 import type { ObservedPass } from '../../ports/observer.ts';
 import { runtime, type Timer } from '../../runtime/runtime.ts';
-import type { Extents } from '../rules/limits.ts';
-import { checkBound } from '../rules/limits.ts';
+import type { EngineLimits } from '../rules/limits.ts';
+import { checkTaskLimit } from '../rules/limits.ts';
 import { type Attempted, attempt } from './attempt.ts';
 import { type Call, newCall, type Purpose, type Seen } from './call.ts';
 import { described, difference, HandlerRefused, outsideAStep, recorded, whenDrained } from './comparison.ts';
 import { append, type Batch, type Entry, type FailedAttempt, type Journal, tooLong } from './journal.ts';
-import { callsOnly, gather, nextMoment, OpenCalls, subtasksPerCommit } from './open-calls.ts';
+import { callsOnly, nextBatch, nextMoment, OpenCalls, subtasksPerCommit } from './open-calls.ts';
 import { running } from './pass-context.ts';
 import { errorFrom } from './recorded-error.ts';
 
@@ -129,13 +129,13 @@ export class Pass {
         `task.${kind}() was called inside the step "${step}". A step speaks only by its return value: call it after the step.`,
       );
     if (this.#isOver) return new Promise(() => {});
-    checkBound(this.#host.extents, 'mostOpenCalls', this.#open.size, 'Too many calls on `task` are open');
+    checkTaskLimit(this.#host.extents, 'maxOpenCalls', this.#open.size, 'Too many calls on `task` are open');
     const made = { position: this.#calls.length, kind, name, at: this.#settled, purpose };
     if (!this.#admit(made)) return new Promise(() => {});
     const known = this.#journal.calls[made.position];
     // Every call leaves an entry in time: one that is too many is refused before anything is done for it.
-    if (!known && made.position >= this.#host.longestJournal)
-      this.#refuse(tooLong(this.#host.longestJournal));
+    if (!known && made.position >= this.#host.maxJournalEntries)
+      this.#refuse(tooLong(this.#host.maxJournalEntries));
     if (this.#isOver) return new Promise(() => {});
     const attempts = this.#journal.attempts.get(made.position) ?? [];
     const { call, promise } = newCall(made, known, attempts, this.#host.now());
@@ -248,7 +248,7 @@ export class Pass {
     if (this.#committing) return;
     if (this.#outdated && this.#open.waitForOthers) return this.#look();
     if (!this.#yielding) this.#startWork();
-    const batch = gather({
+    const batch = nextBatch({
       open: this.#open,
       unrecorded: this.#unrecorded(),
       completed: this.#completed.splice(0),
@@ -322,11 +322,11 @@ export class Pass {
 
   /** R5. After the commit its entries settle exactly as a replay would settle them. */
   #commit(batch: Batch): void {
-    const longest = this.#host.longestJournal;
+    const longest = this.#host.maxJournalEntries;
     const failed = this.#journal.failed + batch.attempts.length;
     if (this.#journal.entries.length + batch.entries.length + failed > longest)
       return this.#refuse(
-        `The journal of this task would grow beyond ${longest} entries (longestJournal), ${failed} of them failed attempts at steps. Give parts of the work to subtasks, or poll with task.until(), which leaves a single entry.`,
+        `The journal of this task would grow beyond ${longest} entries (maxJournalEntries), ${failed} of them failed attempts at steps. Give parts of the work to subtasks, or poll with task.until(), which leaves a single entry.`,
       );
     this.#committing = true;
     this.#linger.reset();
@@ -467,7 +467,7 @@ export interface PassHost {
   schedule(at: number, callback: () => void): () => void;
   /** How long a pass that only waits stays in memory, so that quick answers need no replay. */
   lingerMs(): number;
-  readonly extents: Extents;
+  readonly extents: EngineLimits;
   /** Entries and failed attempts that a journal may have. */
-  readonly longestJournal: number;
+  readonly maxJournalEntries: number;
 }

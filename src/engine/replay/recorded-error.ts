@@ -15,8 +15,8 @@ import type { InputKind } from '../../model/input.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
 import { attempted, isInstance, messageOf, nameOf } from '../../model/thrown.ts';
-import { defaultLargestValue } from '../rules/limits.ts';
-import { carried } from './json-value.ts';
+import { defaultMaxValueSize } from '../rules/limits.ts';
+import { toJsonValue } from './json-value.ts';
 
 /** Says that trying again is no use: the step fails at once, whatever its retry policy. */
 export class TerminalError extends HoldfastError {
@@ -125,12 +125,12 @@ export interface ProtocolFault {
 }
 
 /** Total: whatever the error's properties are. */
-export function protocolFault(error: ProtocolError, largest = defaultLargestValue): ProtocolFault {
+export function protocolFault(error: ProtocolError, largest = defaultMaxValueSize): ProtocolFault {
   const given = attempted(() => error.rpcCode);
   const code = typeof given === 'number' && Number.isSafeInteger(given) ? given : internalError;
   const message = messageOf(error);
   try {
-    const data = carried(error.data, 'The data of this error', largest);
+    const data = toJsonValue(error.data, 'The data of this error', largest);
     return { code, message, ...(data !== undefined && { data }) };
   } catch (problem) {
     return { code, message: `${message} (${messageOf(problem, 1_000)})` };
@@ -138,7 +138,7 @@ export function protocolFault(error: ProtocolError, largest = defaultLargestValu
 }
 
 /** Total: whatever was thrown. */
-export function recordError(error: unknown, largest = defaultLargestValue): JsonObject {
+export function recordError(error: unknown, largest = defaultMaxValueSize): JsonObject {
   if (isInstance(error, ProtocolError)) return { name: 'ProtocolError', ...protocolFault(error, largest) };
   const name = nameOf(error);
   const code = classes.has(name) ? undefined : codeOf(error);

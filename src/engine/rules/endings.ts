@@ -165,7 +165,7 @@ function purgeAt({ parentId, unpublished, retention, createdAt }: Task, finished
 function end({ task, outcome, journal }: Ending, at: number): TaskWrite {
   const live = task as ActiveTask;
   const { inputs, events } = withdrawnAll(live, at);
-  const { holder: _holder, heldOutcome: _held, isReady: _isReady, wakeAt: _wakeAt, ...kept } = live;
+  const { worker: _holder, heldOutcome: _held, isReady: _isReady, wakeAt: _wakeAt, ...kept } = live;
   const done: DoneTask = {
     ...seen(kept, at),
     phase: 'done',

@@ -11,7 +11,7 @@ export function fenced(task: Task, claim: Claim, decide: (task: ActiveTask) => V
   if (task.epoch !== claim.epoch) return refusal('CLAIM_LOST', task.id, claim.epoch, task.epoch);
   if (task.phase === 'done') return refusal('TASK_IS_DONE', task.id);
   if (task.heldOutcome !== undefined) return refusal('TASK_IS_ENDING', task.id);
-  if (task.holder === undefined) return refusal('CLAIM_LOST', task.id, claim.epoch, task.epoch);
+  if (task.worker === undefined) return refusal('CLAIM_LOST', task.id, claim.epoch, task.epoch);
   return decide(task);
 }
 
@@ -40,7 +40,7 @@ export function asleep<T extends ActiveTask>(task: T, until: number | null): T {
 }
 
 export function withoutHolder<T extends ActiveTask>(task: T): T {
-  const { holder: _, ...rest } = task;
+  const { worker: _, ...rest } = task;
   return rest as T;
 }
 

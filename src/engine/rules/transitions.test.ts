@@ -53,7 +53,7 @@ test('a handler that returns completes the task, and it is kept from then on', (
   const { task, claim } = claimed(created({ retention: { from: 'finish', ms: minute } }));
   const done = did(rules.complete(family(task), claim, result, 500)).task;
   expect(done).toMatchObject({ phase: 'done', outcome: result, finishedAt: 500, purgeAt: 500 + minute });
-  expect(done).not.toHaveProperty('holder');
+  expect(done).not.toHaveProperty('worker');
 });
 
 test('reports change what a peer sees, and an empty report changes nothing', () => {
@@ -90,7 +90,7 @@ test('a ready task can be claimed however far the clock was set back', () => {
 
 /** Its process dies, and when it has rested another claims it. */
 function survived(task: Task, name: string, at = 1_000): ActiveTask {
-  const { holder } = task as ActiveTask;
+  const { worker: holder } = task as ActiveTask;
   const next = { ...heir, name };
   const rested = did(rules.claim(task, next, at, { name: holder!.name })).task as ActiveTask;
   return did(rules.claim(rested, next, rested.wakeAt!)).task as ActiveTask;
@@ -103,7 +103,7 @@ test('a pass that ended with its process counts as a death, unless it added to t
   expect(rules.isSuspect(died)).toBe(false);
   const again = survived(died, 'third');
   expect(again).toMatchObject({ deaths: 2 });
-  expect(again).not.toHaveProperty('deathsAlone');
+  expect(again).not.toHaveProperty('crashesAlone');
   expect(rules.isSuspect(again)).toBe(true);
   const advanced = did(rules.record(task, claim, ['entry'], 1)).task;
   expect(did(rules.claim(advanced, heir, 1, { name: 'worker' })).task).not.toHaveProperty('deaths');
@@ -113,7 +113,7 @@ test('a task that got nowhere before its process died rests before it is claimed
   const { task } = claimed();
   const rested = did(rules.claim(task, heir, 1_000, { name: 'worker' }));
   expect(rested.task).toMatchObject({ deaths: 1, wakeAt: 3_000, epoch: task.epoch });
-  expect(rested.task).not.toHaveProperty('holder');
+  expect(rested.task).not.toHaveProperty('worker');
   expect(rested.writes[0]!.events).toEqual([{ type: 'rested', until: 3_000, takenFrom: 'worker' }]);
   expect(rules.claim(rested.task, heir, 2_999)).toMatchObject({ code: 'NOT_CLAIMABLE' });
   expect(rules.claim(rested.task, heir, 3_000)).toMatchObject({ task: { epoch: task.epoch + 1, deaths: 1 } });
@@ -123,8 +123,8 @@ test('a death counts against a suspect only if it ran alone', () => {
   const suspect = survived(survived(claimed().task, 'second'), 'third');
   const alone = did(rules.isolate(suspect, { taskId: suspect.id, epoch: suspect.epoch }, 1)).task;
   const next = survived(alone, 'fourth');
-  expect(next).toMatchObject({ deaths: 3, deathsAlone: 1, holder: { name: 'fourth' } });
-  expect(next.holder).not.toHaveProperty('isAlone');
+  expect(next).toMatchObject({ deaths: 3, crashesAlone: 1, holder: { name: 'fourth' } });
+  expect(next.worker).not.toHaveProperty('isAlone');
 });
 
 test('a worker that claims again what it gave up unfinished counts no death', () => {

@@ -12,8 +12,8 @@ import { answerProblem } from '../../model/answer.ts';
 import { Refusal, refusal } from '../../model/errors.ts';
 import type { Report, TaskEvent } from '../../model/event.ts';
 import {
+  type AskedAsTask,
   type Delivery,
-  type Entrusted,
   freshKey,
   type InputRecord,
   type InputRequest,
@@ -22,7 +22,15 @@ import {
   type SettledInput,
 } from '../../model/input.ts';
 import type { Json } from '../../model/json.ts';
-import type { ActiveTask, Holder, NewHolder, NewTask, QueuedTask, Task, TaskId } from '../../model/task.ts';
+import type {
+  ActiveTask,
+  NewTask,
+  NewTaskWorker,
+  QueuedTask,
+  Task,
+  TaskId,
+  TaskWorker,
+} from '../../model/task.ts';
 import {
   type Change,
   changed,
@@ -32,7 +40,7 @@ import {
   type Verdict,
   write,
 } from '../../ports/change.ts';
-import type { Claim, FreedHolder } from '../../ports/queue.ts';
+import type { Claim, FreedWorker } from '../../ports/queue.ts';
 import { asleep, bumped, fenced, seen, wake, withdrawn, withoutHolder } from './fencing.ts';
 import { boundTo } from './publication.ts';
 
@@ -50,7 +58,7 @@ export function create(
   existing: Task | undefined,
   request: NewTask,
   at: number,
-  holder?: NewHolder,
+  holder?: NewTaskWorker,
 ): Verdict {
   if (existing?.id === request.id) return refusal('TASK_EXISTS', request.origin.named?.taskId ?? request.id);
   if (existing) {
@@ -63,7 +71,7 @@ export function create(
   const created: TaskEvent = { type: 'created' };
   if (!holder) return changed(task, at, [created], opening(request));
   return changed(
-    { ...task, phase: 'running', epoch: 1, holder: leased(holder, at) },
+    { ...task, phase: 'running', epoch: 1, worker: leased(holder, at) },
     at,
     [created, { type: 'claimed', epoch: 1, holder: holder.name }],
     opening(request),
@@ -139,7 +147,7 @@ const suspectAfter = 2;
 /** After a death a task rests, so that the process can be started again before the task meets the next one. */
 const restMs = 2_000;
 
-export function isSuspect({ deaths = 0 }: Task): boolean {
+export function isSuspect({ crashes: deaths = 0 }: Task): boolean {
   return deaths >= suspectAfter;
 }
 
@@ -148,48 +156,48 @@ export function isSuspect({ deaths = 0 }: Task): boolean {
  * dead, or its lease expired and was not renewed since. No clock decides that here. A task whose last pass
  * counts as a death is not claimed but rests first: the change then leaves it without a holder.
  */
-export function claim(task: Task, holder: NewHolder, at: number, freed?: FreedHolder): Verdict {
+export function claim(task: Task, holder: NewTaskWorker, at: number, freed?: FreedWorker): Verdict {
   if (task.phase === 'done') return refusal('NOT_CLAIMABLE', task.id, 'done');
   if (task.wakeAt === null || !(task.isReady || task.wakeAt <= at))
     return refusal('NOT_CLAIMABLE', task.id, 'parked');
-  const previous = task.holder;
+  const previous = task.worker;
   if (previous && !isFreed(previous, freed))
     return refusal('NOT_CLAIMABLE', task.id, 'held by a living worker');
   const counted = previous && previous.name !== holder.name ? afterDeath(task, previous) : {};
-  if (previous && counted.deaths !== undefined) {
+  if (previous && counted.crashes !== undefined) {
     const until = at + restMs;
     const resting = asleep({ ...bumped(withoutHolder(task)), ...counted }, until);
     return changed(resting, at, [{ type: 'rested', until, takenFrom: previous.name }]);
   }
   const epoch = task.epoch + 1;
   const begun = task.phase === 'queued' ? { ...seen(task, at), phase: 'running' as const } : bumped(task);
-  return changed({ ...begun, ...counted, epoch, isReady: true, holder: leased(holder, at) }, at, [
+  return changed({ ...begun, ...counted, epoch, isReady: true, worker: leased(holder, at) }, at, [
     { type: 'claimed', epoch, holder: holder.name, ...(previous && { takenFrom: previous.name }) },
   ]);
 }
 
-function isFreed(previous: Holder, freed: FreedHolder | undefined): boolean {
+function isFreed(previous: TaskWorker, freed: FreedWorker | undefined): boolean {
   if (freed?.name !== previous.name) return false;
   return freed.leaseUntil === undefined || freed.leaseUntil === previous.leaseUntil;
 }
 
 /** A pass that added to the journal got somewhere: its death says nothing about the task. */
-function afterDeath(task: Task, { isAlone }: Holder): Pick<Task, 'deaths' | 'deathsAlone'> {
+function afterDeath(task: Task, { isAlone }: TaskWorker): Pick<Task, 'crashes' | 'crashesAlone'> {
   if (task.recordedIn === task.epoch) return {};
-  const { deaths = 0, deathsAlone = 0 } = task;
-  const alone = deathsAlone + (isAlone ? 1 : 0);
-  return { deaths: deaths + 1, ...(alone > 0 && { deathsAlone: alone }) };
+  const { crashes: deaths = 0, crashesAlone = 0 } = task;
+  const alone = crashesAlone + (isAlone ? 1 : 0);
+  return { crashes: deaths + 1, ...(alone > 0 && { crashesAlone: alone }) };
 }
 
 /** A store with a clock of its own replaces the moment. */
-function leased({ name, leaseMs }: NewHolder, at: number): Holder {
+function leased({ name, leaseMs }: NewTaskWorker, at: number): TaskWorker {
   return { name, since: at, leaseMs, leaseUntil: at + leaseMs };
 }
 
 /** Notes that a suspect has its process for itself: if that dies now, the task is to blame. */
 export function isolate(task: Task, claim: Claim, at: number): Verdict {
   return fenced(task, claim, (held) =>
-    changed({ ...bumped(held), holder: { ...held.holder!, isAlone: true } }, at, [{ type: 'isolated' }]),
+    changed({ ...bumped(held), worker: { ...held.worker!, isAlone: true } }, at, [{ type: 'isolated' }]),
   );
 }
 
@@ -219,14 +227,14 @@ export interface Parking {
 }
 
 /** Sets a task aside that this worker's handler cannot continue: nothing is lost, and it is tried again at `until`. */
-export function setAside(
+export function block(
   task: Task,
   claim: Claim,
   { message, until }: { readonly message: string; readonly until: number },
   at: number,
 ): Verdict {
   return fenced(task, claim, (held) => {
-    const stuck = { message, times: (task.stuck?.times ?? 0) + 1 };
+    const stuck = { message, times: (task.blocked?.times ?? 0) + 1 };
     const aside = { ...seen(withoutHolder(held), at), statusMessage: message, stuck };
     return changed(asleep(aside, until), at, [{ type: 'stuck', message, until }]);
   });
@@ -245,7 +253,7 @@ export function release(task: Task, claim: Claim, at: number, until?: number): V
 /** Appends to the journal: the task has got somewhere. */
 export function record(task: Task, claim: Claim, journal: readonly Json[], at: number): Verdict {
   return fenced(task, claim, (held) => {
-    const { deaths: _deaths, deathsAlone: _alone, stuck: _stuck, ...advanced } = bumped(held);
+    const { crashes: _deaths, crashesAlone: _alone, blocked: _stuck, ...advanced } = bumped(held);
     return changed(
       { ...advanced, recordedIn: claim.epoch } as ActiveTask,
       at,
@@ -332,7 +340,7 @@ export function answerTree(
 
 /** Tells whoever looks why nothing happens to a task that no worker holds. */
 export function explain(task: Task, message: string, at: number): Verdict {
-  if (task.phase === 'done' || task.holder || task.statusMessage === message) return unchanged(task);
+  if (task.phase === 'done' || task.worker || task.statusMessage === message) return unchanged(task);
   return changed({ ...seen(task, at), statusMessage: message }, at, [{ type: 'reported', message }]);
 }
 
@@ -393,7 +401,12 @@ export function undeliver(task: Task, key: string, by: string, stream: string, a
 }
 
 /** The client has made a task of the question, or does not know that task any more. */
-export function entrust(task: Task, key: string, entrusted: Entrusted | undefined, at: number): Verdict {
+export function recordAskedAsTask(
+  task: Task,
+  key: string,
+  entrusted: AskedAsTask | undefined,
+  at: number,
+): Verdict {
   const open = openInput(task, key);
   if (!open) return unchanged(task);
   const { entrusted: _, ...rest } = open;

@@ -3,9 +3,9 @@ import { refusal } from '../../model/errors.ts';
 import type { TaskId } from '../../model/task.ts';
 import type { Claimed, Database, ToolVersion } from '../../ports/queue.ts';
 import type { ClaimedChange, ClaimRule, Claims } from '../../ports/store.ts';
-import { StoreError, TaskDamaged } from '../../ports/store-errors.ts';
+import { StoreError, TaskCorrupt } from '../../ports/store-errors.ts';
 import { claim } from '../rules/transitions.ts';
-import { DamagedTasks } from './corrupt-tasks.ts';
+import { CorruptTasks } from './corrupt-tasks.ts';
 import type { RunningTasks } from './running-tasks.ts';
 
 const nothing = { ids: new Set<TaskId>(), hasStep: () => false };
@@ -19,7 +19,7 @@ export interface ClaimRequest {
   /** What this process is running. */
   readonly running?: Pick<RunningTasks, 'ids' | 'hasStep'>;
   /** Those that were found damaged before. */
-  readonly damaged?: DamagedTasks;
+  readonly damaged?: CorruptTasks;
 }
 
 /**
@@ -27,7 +27,7 @@ export interface ClaimRequest {
  * affects no other.
  */
 export async function claimTasks({ store, queue }: Database, request: ClaimRequest): Promise<Claimed[]> {
-  const { tools, leaseMs, now, running = nothing, damaged = new DamagedTasks() } = request;
+  const { tools, leaseMs, now, running = nothing, damaged = new CorruptTasks() } = request;
   const holder = { name: queue.name, leaseMs };
   const rule: ClaimRule = (task, freed) =>
     running.hasStep(task.id)
@@ -52,7 +52,7 @@ export async function claimTasks({ store, queue }: Database, request: ClaimReque
       claimed.push(...claimedBy(one));
     }
     for (const { taskId, error } of claims.failed) {
-      if (error instanceof TaskDamaged) {
+      if (error instanceof TaskCorrupt) {
         damaged.found(taskId, now());
         isShort = true;
       } else if (!(error instanceof StoreError)) defects.push(error);
@@ -66,6 +66,6 @@ const none: Claims = { claimed: [], failed: [] };
 
 /** Nothing if the claim left the task without a holder: it rests first. */
 function claimedBy({ change: { task }, journal }: ClaimedChange): Claimed[] {
-  if (task.phase === 'done' || task.holder === undefined) return [];
+  if (task.phase === 'done' || task.worker === undefined) return [];
   return [{ task, claim: { taskId: task.id, epoch: task.epoch }, ...(journal && { journal }) }];
 }

@@ -9,7 +9,7 @@ import { backoffMs } from '../../runtime/backoff.ts';
 const backoff = { minMs: 5_000, maxMs: 600_000 };
 const most = 10_000;
 
-export class DamagedTasks {
+export class CorruptTasks {
   readonly #found = new Map<TaskId, { readonly times: number; readonly until: number }>();
 
   /** How many there are: so many more must be looked for to find others. */

@@ -8,11 +8,11 @@ import type { Task, TaskId } from '../../model/task.ts';
 import type { Verdict } from '../../ports/change.ts';
 import type { Database, ToolVersion } from '../../ports/queue.ts';
 import type { Due } from '../../ports/store.ts';
-import { StoreError, TaskDamaged } from '../../ports/store-errors.ts';
+import { StoreError, TaskCorrupt } from '../../ports/store-errors.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { requestLeaseMs } from '../rules/publication.ts';
 import { cancel, crowdOut, explain, keepForRequest, passDeadline, purge } from '../rules/transitions.ts';
-import { DamagedTasks } from './corrupt-tasks.ts';
+import { CorruptTasks } from './corrupt-tasks.ts';
 import type { WorkerSettings } from './settings.ts';
 
 const everyMs = 1_000;
@@ -33,7 +33,7 @@ export class Housekeeping {
   readonly #clock: Clock;
   readonly #tools: readonly ToolVersion[];
   readonly #settings: WorkerSettings;
-  readonly #damaged = new DamagedTasks();
+  readonly #damaged = new CorruptTasks();
   #isMakingRoom = false;
   #isOverfull = false;
   #minuteAt: number;
@@ -144,13 +144,13 @@ export class Housekeeping {
 
   /** Those that ended first go first. What is alive is never touched, nor a result that somebody may be about to fetch. */
   async #makeRoom(): Promise<void> {
-    const { largestStore: largest, shortestRetention } = this.#settings.extents;
+    const { maxStoreSize: largest, minRetention } = this.#settings.limits;
     if (largest === Number.POSITIVE_INFINITY) return;
     let size = await this.#database.store.size();
     this.#isMakingRoom = size > (this.#isMakingRoom ? largest * enough : largest);
     for (let most = 1; this.#isMakingRoom; ) {
       const at = this.#clock.now();
-      const endedBy = at - shortestRetention;
+      const endedBy = at - minRetention;
       const done = await this.#some('oldest', endedBy, most, (id) =>
         this.#database.store.update('family', id, (family) => crowdOut(family, endedBy, at)),
       );
@@ -215,7 +215,7 @@ export class Housekeeping {
     try {
       return { value: await act(id) };
     } catch (error) {
-      if (error instanceof TaskDamaged) this.#damaged.found(id, this.#clock.now());
+      if (error instanceof TaskCorrupt) this.#damaged.found(id, this.#clock.now());
       else if (!(error instanceof Refusal)) throw error;
       return undefined;
     }

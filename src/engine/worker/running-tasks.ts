@@ -4,10 +4,10 @@
  */
 import type { TaskId } from '../../model/task.ts';
 import type { Queue } from '../../ports/queue.ts';
-import type { Run } from './task-run.ts';
+import type { TaskRun } from './task-run.ts';
 
 /** By queue and task: several `Tasks` may share one database, and so the name of its queue. */
-const runs = new Map<string, { readonly queue: string; readonly run: Run }>();
+const runs = new Map<string, { readonly queue: string; readonly run: TaskRun }>();
 const listeners = new Set<() => void>();
 
 export class RunningTasks {
@@ -28,12 +28,12 @@ export class RunningTasks {
     return runs.get(this.#key(id))?.run.settled !== undefined;
   }
 
-  add(run: Run): void {
+  add(run: TaskRun): void {
     runs.set(this.#key(run.taskId), { queue: this.#queue, run });
   }
 
   /** `isLate`: its steps outlived it, so its task could not be claimed here until now. */
-  delete(run: Run, { isLate }: { readonly isLate: boolean }): void {
+  delete(run: TaskRun, { isLate }: { readonly isLate: boolean }): void {
     const key = this.#key(run.taskId);
     if (runs.get(key)?.run === run) runs.delete(key);
     if (isLate) for (const listener of [...listeners]) listener();

@@ -3,7 +3,7 @@ import type { TaskId } from '../../model/task.ts';
 import { type Observer, unobserved } from '../../ports/observer.ts';
 import type { StoreError } from '../../ports/store-errors.ts';
 import type { WatchdogMode } from '../../runtime/watchdog/watchdog.ts';
-import { type Extents, extentsOf } from '../rules/limits.ts';
+import { type EngineLimits, engineLimits } from '../rules/limits.ts';
 
 export interface WorkerSettings {
   readonly concurrency: number;
@@ -12,7 +12,7 @@ export interface WorkerSettings {
   readonly graceMs: number;
   /** How long a pass that only waits stays in memory. */
   readonly lingerMs: number;
-  readonly extents: Extents;
+  readonly limits: EngineLimits;
   /** How long entries of the audit log are kept; infinite if nobody keeps one here. */
   readonly auditRetentionMs: number;
   /** Ends each pass after every commit that settles something, as a crash would: for tests of handlers. */
@@ -31,7 +31,7 @@ export const workerDefaults: WorkerSettings = {
   leaseMs: 15_000,
   graceMs: 5_000,
   lingerMs: 100,
-  extents: extentsOf({}),
+  limits: engineLimits({}),
   auditRetentionMs: Number.POSITIVE_INFINITY,
   observer: unobserved,
   onUnrecorded: () => {},

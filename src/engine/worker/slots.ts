@@ -5,7 +5,7 @@
 
 import type { Backlog } from '../../ports/queue.ts';
 import type { DurableTool } from '../handlers/tool.ts';
-import type { Run } from './task-run.ts';
+import type { TaskRun } from './task-run.ts';
 
 /** A slot that is kept for a task which is about to be created. */
 export interface Reservation {
@@ -60,7 +60,7 @@ export class BlockedSlots {
   /** What to report, if there is anything. Called again and again. */
   async look(
     slots: Slots,
-    runs: readonly Run[],
+    runs: readonly TaskRun[],
     backlog: () => Promise<Backlog>,
   ): Promise<string | undefined> {
     const isBlocked = slots.free <= 0 && runs.every((run) => run.waitsForSubtasks);

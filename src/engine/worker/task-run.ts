@@ -12,7 +12,7 @@ import { compose, type Verdict } from '../../ports/change.ts';
 import { type ObservedPass, quietly } from '../../ports/observer.ts';
 import type { Claim, Claimed } from '../../ports/queue.ts';
 import type { Store } from '../../ports/store.ts';
-import { StoreError, TaskDamaged } from '../../ports/store-errors.ts';
+import { StoreError, TaskCorrupt } from '../../ports/store-errors.ts';
 import { backoffMs } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { taskContext } from '../handlers/context.ts';
@@ -22,7 +22,7 @@ import { failureOf } from '../handlers/tool-result.ts';
 import { advance, Reporter } from '../replay/batch.ts';
 import type { Call, Seen } from '../replay/call.ts';
 import { type Batch, readJournal } from '../replay/journal.ts';
-import { carried } from '../replay/json-value.ts';
+import { toJsonValue } from '../replay/json-value.ts';
 import { subtasksPerCommit } from '../replay/open-calls.ts';
 import { Pass, type PassEnd, type PassHost } from '../replay/pass.ts';
 import { InvalidInput } from '../replay/recorded-error.ts';
@@ -45,7 +45,7 @@ export interface RunParts {
 
 const stuckBackoff = { minMs: 5_000, maxMs: 600_000 };
 
-export class Run {
+export class TaskRun {
   readonly claim: Claim;
   readonly tool: DurableTool;
   readonly #parts: RunParts;
@@ -199,7 +199,7 @@ export class Run {
       signal: this.#abort.signal,
       report: (report) => this.#reporter.report(report),
       cancel: (id, reason) => this.#cancelChild(id, reason),
-      extents: this.#parts.settings.extents,
+      extents: this.#parts.settings.limits,
     });
     pass.run(() => observed.handler(() => this.tool.handler(input.value as never, context)));
     return pass.ended;
@@ -225,8 +225,8 @@ export class Run {
       taskId: this.taskId,
       observed,
       lingerMs,
-      extents: settings.extents,
-      longestJournal: this.tool.longestJournal,
+      extents: settings.limits,
+      maxJournalEntries: this.tool.maxJournalEntries,
       now: () => this.#parts.clock.now(),
       isHeld: () => {
         const { isHeld } = this;
@@ -351,7 +351,7 @@ export class Run {
       case 'parked':
         return;
       case 'lost':
-        if (end.error instanceof TaskDamaged && end.error.taskId === this.taskId)
+        if (end.error instanceof TaskCorrupt && end.error.taskId === this.taskId)
           return this.#setAside('The record of its steps is damaged: it can go on once that is restored.');
         throw end.error;
     }
@@ -361,7 +361,7 @@ export class Run {
     try {
       return await this.tool.outcome(returned, {
         input: this.#given,
-        largest: this.#parts.settings.extents.largestValue,
+        maxSize: this.#parts.settings.limits.maxValueSize,
       });
     } catch (error) {
       return this.#failure(error);
@@ -371,10 +371,10 @@ export class Run {
   /** Total: whatever was thrown, and whatever the tool makes of it. */
   #failure(error: unknown): Failed {
     try {
-      return carried(
+      return toJsonValue(
         this.tool.failure(error),
         'The error',
-        this.#parts.settings.extents.largestValue,
+        this.#parts.settings.limits.maxValueSize,
       ) as unknown as Failed;
     } catch (problem) {
       return failureOf(problem);
@@ -401,8 +401,8 @@ export class Run {
 
   async #setAside(message: string): Promise<void> {
     await this.#update((task, at) => {
-      const rest = backoffMs(stuckBackoff, task.stuck?.times ?? 0);
-      return rules.setAside(task, this.claim, { message, until: at + rest }, at);
+      const rest = backoffMs(stuckBackoff, task.blocked?.times ?? 0);
+      return rules.block(task, this.claim, { message, until: at + rest }, at);
     });
   }
 

@@ -8,7 +8,7 @@ import { HoldfastError } from '../../model/errors.ts';
 import type { Task, TaskId } from '../../model/task.ts';
 import { quietly } from '../../ports/observer.ts';
 import type { Claimed, Database, ToolVersion } from '../../ports/queue.ts';
-import type { CommitNotice } from '../../ports/store.ts';
+import type { CommittedChange } from '../../ports/store.ts';
 import { StoreError } from '../../ports/store-errors.ts';
 import { backoffMs } from '../../runtime/backoff.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -18,12 +18,12 @@ import type { DurableTool } from '../handlers/tool.ts';
 import { catchUnhandled, whatRuns } from '../replay/pass-context.ts';
 import * as rules from '../rules/transitions.ts';
 import { claimTasks } from './claiming.ts';
-import { DamagedTasks } from './corrupt-tasks.ts';
+import { CorruptTasks } from './corrupt-tasks.ts';
 import { endIfAbandoned, Housekeeping } from './housekeeping.ts';
 import { RunningTasks } from './running-tasks.ts';
 import type { WorkerSettings } from './settings.ts';
 import { BlockedSlots, type Reservation, Slots } from './slots.ts';
-import { Run } from './task-run.ts';
+import { TaskRun } from './task-run.ts';
 
 /**
  * Others wait for so many leases before they take a task from a process that is alive and silent. A blocked process is
@@ -50,13 +50,13 @@ export class Worker implements AsyncDisposable {
   readonly #settings: WorkerSettings;
   readonly #slots: Slots;
   /** Runs that still have something to commit. */
-  readonly #runs = new Map<TaskId, Run>();
+  readonly #runs = new Map<TaskId, TaskRun>();
   /** All tasks of this process, those with steps that have not settled among them. */
   readonly #running: RunningTasks;
   readonly #housekeeping: Housekeeping;
   readonly #stopListening: (() => void)[] = [];
   readonly #emptied = new Set<() => void>();
-  readonly #damaged = new DamagedTasks();
+  readonly #damaged = new CorruptTasks();
   #reserved = 0;
   #claiming = false;
   #claimAgain = false;
@@ -66,7 +66,7 @@ export class Worker implements AsyncDisposable {
   #leftBehind: ReadonlySet<DurableTool> = new Set();
   #stopping: Promise<void> | undefined;
   /** The suspect that has this process for itself, or is about to. */
-  #alone: Run | undefined;
+  #alone: TaskRun | undefined;
   /** When the last one was done, on the monotonic clock. */
   #wasAloneAt = Number.NEGATIVE_INFINITY;
   /** How often in a row other tasks could not be moved out of the way. */
@@ -247,7 +247,7 @@ export class Worker implements AsyncDisposable {
     const { task } = claimed;
     const tool = this.#own({ name: task.tool, version: task.toolVersion })!;
     const settings = this.#settings;
-    const run = new Run({
+    const run = new TaskRun({
       store: this.#database.store,
       clock: this.#clock,
       tool,
@@ -280,7 +280,7 @@ export class Worker implements AsyncDisposable {
   }
 
   /** Releases a task once the store can write again: its lease would last for much longer. */
-  async #giveBack(run: Run): Promise<void> {
+  async #giveBack(run: TaskRun): Promise<void> {
     for (let isHeld = true; isHeld && !this.#stopping; ) {
       await unrefPause(giveBackMs);
       isHeld = await run.release().then(
@@ -291,7 +291,7 @@ export class Worker implements AsyncDisposable {
   }
 
   /** Once its steps have settled. */
-  async #free(run: Run): Promise<void> {
+  async #free(run: TaskRun): Promise<void> {
     const { settled } = run;
     if (settled) await settled;
     this.#slots.give(run.tool);
@@ -301,12 +301,12 @@ export class Worker implements AsyncDisposable {
     else if (this.#leftBehind.size > 0) this.#claimSoon();
   }
 
-  async #advance(run: Run, { task, claim }: Claimed): Promise<void> {
+  async #advance(run: TaskRun, { task, claim }: Claimed): Promise<void> {
     const { store } = this.#database;
     if (await endIfAbandoned(this.#database, task, this.#clock)) return;
     if (this.#alone && this.#alone !== run) return await run.release();
     if (rules.isSuspect(task)) {
-      if ((task.deathsAlone ?? 0) >= run.tool.deathsAllowed) {
+      if ((task.crashesAlone ?? 0) >= run.tool.maxCrashes) {
         const failure = { kind: 'failure', message: gaveUp(task) } as const;
         await store.update('family', task.id, (family) =>
           rules.fail(family, claim, failure, this.#clock.now()),
@@ -323,7 +323,7 @@ export class Worker implements AsyncDisposable {
    * Lets a suspect have the process for itself. Suspects run one at a time, in all processes together. Other tasks are
    * given back: their steps may finish within the grace time. False if that is not possible now.
    */
-  async #isolate(run: Run): Promise<boolean> {
+  async #isolate(run: TaskRun): Promise<boolean> {
     if (this.#alone || this.#stopping) return false;
     // Between two suspects other tasks get their turn.
     const backoff = { minMs: this.#settings.graceMs, maxMs: longestPauseMs };
@@ -369,7 +369,7 @@ export class Worker implements AsyncDisposable {
     this.#emptied.clear();
   }
 
-  #hear({ taskId, events }: CommitNotice): void {
+  #hear({ taskId, events }: CommittedChange): void {
     const run = this.#runs.get(taskId);
     if (!run) return;
     if (events.some(({ type }) => type === 'finished')) run.taskEnded();
@@ -414,8 +414,8 @@ export class Worker implements AsyncDisposable {
   }
 }
 
-function gaveUp({ deaths = 0, deathsAlone = 0 }: Task): string {
-  return `The process that ran this task died or stopped responding ${deaths} times in a row before the task made progress, the last ${deathsAlone} times with no other task beside it. The task probably ends its process (a crash, process.exit, out of memory) or blocks its event loop; the log of the worker says more. It was given up.`;
+function gaveUp({ crashes: deaths = 0, crashesAlone = 0 }: Task): string {
+  return `The process that ran this task died or stopped responding ${deaths} times in a row before the task made progress, the last ${crashesAlone} times with no other task beside it. The task probably ends its process (a crash, process.exit, out of memory) or blocks its event loop; the log of the worker says more. It was given up.`;
 }
 
 function versionsOf(tools: readonly DurableTool[]): ToolVersion[] {

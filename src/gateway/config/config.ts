@@ -173,10 +173,10 @@ const programFields = { args: commandFieldsWithDefaults.args, env: texts, cwd: e
 /** Most calls that pass through never become tasks, and all callers on this machine count as one. */
 const ownLimits: Partial<Limits> = {
   callsPerMinute: 60_000,
-  looksPerMinute: 600_000,
+  readsPerMinute: 600_000,
   resultsPerMinute: 60_000,
   liveTasksPerOwner: 10_000,
-  keptTasksPerOwner: 100_000,
+  storedTasksPerOwner: 100_000,
 };
 
 function limitsIn(entry: Entry | undefined): Partial<Limits> {

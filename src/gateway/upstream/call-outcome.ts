@@ -19,7 +19,7 @@ import {
   TaskLost,
 } from '../../remote-tasks/errors.ts';
 
-export type CallEnding =
+export type UpstreamOutcome =
   | { readonly kind: 'result'; readonly result: JsonObject }
   /** It never got there. */
   | { readonly kind: 'unreachable'; readonly why: string }
@@ -44,11 +44,11 @@ export class CallEnded extends HoldfastError {
   }
 }
 
-export function lost(message: string): CallEnding {
+export function lost(message: string): UpstreamOutcome {
   return { kind: 'failed', outcome: { kind: 'lost', message } };
 }
 
-export function endingOfError(error: unknown): CallEnding {
+export function endingOfError(error: unknown): UpstreamOutcome {
   if (error instanceof RemoteError || error instanceof TaskFailed) {
     const { rpcCode: code, message, data } = error;
     const details = { ...(code !== undefined && { code }), ...(data !== undefined && { data }) };
@@ -68,7 +68,7 @@ export function endingOfError(error: unknown): CallEnding {
 }
 
 /** The result of the task. Throws if there is none. */
-export function resultOf(ending: CallEnding, what: string): JsonObject {
+export function resultOf(ending: UpstreamOutcome, what: string): JsonObject {
   switch (ending.kind) {
     case 'result':
       return own(ending.result);

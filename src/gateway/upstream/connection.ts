@@ -3,7 +3,7 @@
  * what the upstream lists, which is kept while it is away.
  */
 import { Client, type Transport } from '@modelcontextprotocol/client';
-import type { Handles } from '../../client/call-registry.ts';
+import type { CallRegistry } from '../../client/call-registry.ts';
 import { listed } from '../../client/listing.ts';
 import type { AnswerQuestion } from '../../client/questions/question-callback.ts';
 import { TaskClient } from '../../client/task-client.ts';
@@ -39,7 +39,7 @@ export interface ConnectionParts {
   readonly name: string;
   readonly target: Target;
   readonly version: string;
-  readonly handles: Handles;
+  readonly handles: CallRegistry;
   readonly answer: AnswerQuestion;
   /** What an earlier process has seen, if it is known: that is shown until it has answered itself. */
   readonly listed: Listed | undefined;
@@ -253,12 +253,12 @@ export class UpstreamConnection {
       },
     );
     return new TaskClient(client, open, {
-      handles: this.#parts.handles,
+      registry: this.#parts.handles,
       server: this.#parts.name,
       answers: ['form', 'url', 'sampling', 'roots'],
       answer: this.#parts.answer,
       callTimeout: '30d',
-      unreachableFor: '30d',
+      reconnectTimeout: '30d',
     });
   }
 

@@ -7,9 +7,9 @@ import { dirname } from 'node:path';
 import { isJsonObject } from '../../model/json.ts';
 import type { Listed } from './connection.ts';
 
-export type KeptLists = ReturnType<typeof keptLists>;
+export type ListCache = ReturnType<typeof listCache>;
 
-export function keptLists(file: string) {
+export function listCache(file: string) {
   const kept = read(file);
   return {
     get: (upstream: string) => kept.get(upstream),

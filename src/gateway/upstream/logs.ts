@@ -26,7 +26,7 @@ import {
 } from '../../server/calls/call-log.ts';
 import type { UpstreamConnection } from './connection.ts';
 import type { Upstream } from './upstream.ts';
-import type { Drive } from './upstream-call.ts';
+import type { UpstreamCall } from './upstream-call.ts';
 
 /** What a session hears that has not said from which level on. */
 const usualLevel: LogLevel = 'info';
@@ -125,7 +125,7 @@ export class UpstreamLogs {
   };
 
   /** The metadata that a call of this drive goes to the upstream with. */
-  async metaFor(drive: Drive): Promise<JsonObject | undefined> {
+  async metaFor(drive: UpstreamCall): Promise<JsonObject | undefined> {
     if (!this.#upstream.has('logging')) return undefined;
     // A task may be under way before the request that made it has heard its name.
     if (this.#unknown.size > 0) await Promise.all(this.#unknown);
@@ -140,7 +140,7 @@ export class UpstreamLogs {
   }
 
   /** It has logged something: on the stream of one call, or who knows of which. */
-  logged(params: JsonObject, drive: Drive | undefined): void {
+  logged(params: JsonObject, drive: UpstreamCall | undefined): void {
     const { level, logger, data } = params;
     if (!isLogLevel(level)) return;
     const message = { level, logger: this.#nameOf(logger), data };
@@ -155,7 +155,7 @@ export class UpstreamLogs {
     return isAlone ? logger : `${name}/${logger}`;
   }
 
-  #hearers(drive: Drive | undefined): readonly CallLog[] {
+  #hearers(drive: UpstreamCall | undefined): readonly CallLog[] {
     if (this.#open.size === 0) return [];
     if (drive) return this.#logsOf(drive);
     const { drives } = this.#upstream;
@@ -163,12 +163,12 @@ export class UpstreamLogs {
     return owners.size > 1 ? [] : drives.flatMap((one) => this.#logsOf(one));
   }
 
-  #logsOf({ task }: Drive): readonly CallLog[] {
+  #logsOf({ task }: UpstreamCall): readonly CallLog[] {
     if (!task || this.#open.size === 0) return [];
     return [...this.#open].flatMap(([log, taskId]) => (taskId === task.id ? [log] : []));
   }
 
-  #driveOf({ _meta }: JsonObject): Drive | undefined {
+  #driveOf({ _meta }: JsonObject): UpstreamCall | undefined {
     const related = taskIn(_meta);
     return related === undefined ? undefined : this.#upstream.drives.find(({ taskId }) => taskId === related);
   }

@@ -12,11 +12,16 @@ import { restAfter } from '../../engine/replay/step-retry.ts';
 import { newId } from '../../model/id.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
-import { Halt } from '../../remote-tasks/retry-loop.ts';
+import { CancellableWait } from '../../remote-tasks/retry-loop.ts';
 import type { Head } from '../../server/calls/tool-call.ts';
-import { type CallEnding, failureOfCall, resultOf } from './call-outcome.ts';
+import { failureOfCall, resultOf, type UpstreamOutcome } from './call-outcome.ts';
 import type { Call, Upstream } from './upstream.ts';
-import { type Conversation, Drive, type DriveEvent, type RemoteTaskEvent } from './upstream-call.ts';
+import {
+  type Conversation,
+  type RemoteTaskEvent,
+  UpstreamCall,
+  type UpstreamEvent,
+} from './upstream-call.ts';
 
 /** The engine's tool for all calls of an upstream, whichever of its tools they are for. */
 export function relayTool(upstream: Upstream): DurableTool {
@@ -32,10 +37,11 @@ export function relayTool(upstream: Upstream): DurableTool {
     inputSchema: undefined,
     outputSchema: undefined,
     idempotent: false,
-    immediately: undefined,
+    immediateResponse: undefined,
     again: withoutTicket,
     handler: (call: Call, task) => new Relay(upstream, call, task).run(),
-    outcome: (returned, { largest }) => outcomeOf(returned, { name, outputSchema: undefined, largest }),
+    outcome: (returned, { maxSize: largest }) =>
+      outcomeOf(returned, { name, outputSchema: undefined, largest }),
     failure: failureOfCall,
   };
 }
@@ -52,12 +58,12 @@ export function relayToolFor(base: DurableTool, upstream: Upstream, tool: string
 const headMs = 100;
 
 /** Calls that began before there was a task of them, by the ticket that is in the input of the task. */
-const begunCalls = new Map<string, Drive>();
+const begunCalls = new Map<string, UpstreamCall>();
 
 /** Begins a call before there is a task of it. */
 export function headOf(upstream: Upstream, call: Call): Head {
   return async (owner, signal) => {
-    const drive = new Drive(owner);
+    const drive = new UpstreamCall(owner);
     const onAbort = () => void drive.cancel();
     signal.addEventListener('abort', onAbort, { once: true });
     const ticket = newId();
@@ -79,7 +85,7 @@ export function headOf(upstream: Upstream, call: Call): Head {
 }
 
 /** The call that began before its task. Only the first pass in the same process finds it. */
-function takeBegun({ ticket = '' }: Call): Drive | undefined {
+function takeBegun({ ticket = '' }: Call): UpstreamCall | undefined {
   const drive = begunCalls.get(ticket);
   begunCalls.delete(ticket);
   return drive;
@@ -93,7 +99,7 @@ function withoutTicket(call: Json): Json {
 }
 
 /** Nothing of it is kept, and what came as JSON goes on as it came. */
-function outcomeOfEnding(ending: CallEnding, what: string): Outcome {
+function outcomeOfEnding(ending: UpstreamOutcome, what: string): Outcome {
   try {
     const value = resultOf(ending, what);
     return value.isError === true
@@ -106,7 +112,7 @@ function outcomeOfEnding(ending: CallEnding, what: string): Outcome {
 
 // --- The task ---------------------------------------------------------------------------------------------
 
-type Event = DriveEvent | { readonly type: 'again'; readonly afterMs: number };
+type Event = UpstreamEvent | { readonly type: 'again'; readonly afterMs: number };
 
 class Relay {
   readonly #upstream: Upstream;
@@ -115,7 +121,7 @@ class Relay {
   readonly #conversation: Conversation;
   readonly #what: string;
   readonly #mayHaveBegun: (from: number) => boolean;
-  #drive: Drive;
+  #drive: UpstreamCall;
   #leave = () => {};
 
   constructor(upstream: Upstream, call: Call, task: TaskContext) {
@@ -123,7 +129,7 @@ class Relay {
     this.#call = call;
     this.#task = task;
     const begun = takeBegun(call);
-    this.#drive = begun ?? new Drive(task.owner);
+    this.#drive = begun ?? new UpstreamCall(task.owner);
     this.#drive.task = task;
     this.#conversation = this.#drive.conversation;
     // One that began before its task is known to whoever began it, and to nobody after that.
@@ -146,7 +152,7 @@ class Relay {
       await task.sleep(event.afterMs);
       attempt++;
       remote = undefined;
-      this.#drive = new Drive(task.owner, this.#conversation);
+      this.#drive = new UpstreamCall(task.owner, this.#conversation);
       this.#drive.task = task;
       event = await this.#step('call', attempt, (key) => this.#begin(0, key));
     }
@@ -159,7 +165,7 @@ class Relay {
     if (!isLimited) return 1;
     return this.#task.step('place', async ({ signal }) => {
       const slots = this.#upstream.slots.get(name);
-      if (slots) this.#leave = await slots.acquire(new Halt(signal));
+      if (slots) this.#leave = await slots.acquire(new CancellableWait(signal));
       return this.#task.pass;
     });
   }

@@ -10,13 +10,13 @@ import type { TaskContext } from '../../engine/handlers/context.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Owner } from '../../model/task.ts';
 import { within } from '../../runtime/timeout.ts';
-import { type CallEnding, endingOfError, lost } from './call-outcome.ts';
+import { endingOfError, lost, type UpstreamOutcome } from './call-outcome.ts';
 import type { Upstream } from './upstream.ts';
 
-export type DriveEvent =
+export type UpstreamEvent =
   | RemoteTaskEvent
   | { readonly type: 'question'; readonly key: string; readonly question: JsonObject }
-  | { readonly type: 'end'; readonly ending: CallEnding };
+  | { readonly type: 'end'; readonly ending: UpstreamOutcome };
 
 /** The upstream has made a task of the call: what it takes to find it again. */
 export interface RemoteTaskEvent {
@@ -28,12 +28,12 @@ export interface RemoteTaskEvent {
   readonly session?: KnownSession;
 }
 
-type Reporting = Pick<TaskContext, 'id' | 'progress' | 'say'>;
+type Reporting = Pick<TaskContext, 'id' | 'progress' | 'setStatusMessage'>;
 
-export class Drive {
+export class UpstreamCall {
   readonly owner: Owner;
   readonly conversation: Conversation;
-  readonly #events: DriveEvent[] = [];
+  readonly #events: UpstreamEvent[] = [];
   readonly #over = new AbortController();
   readonly #answered = Promise.withResolvers<void>();
   /** How often each question has been answered here. */
@@ -93,13 +93,13 @@ export class Drive {
   }
 
   /** The end, if nothing else comes before it and it comes soon. */
-  async endWithin(ms: number): Promise<CallEnding | undefined> {
+  async endWithin(ms: number): Promise<UpstreamOutcome | undefined> {
     if (this.#events.length === 0) await within(ms, this.#news());
     const [event] = this.#events;
     return event?.type === 'end' ? event.ending : undefined;
   }
 
-  async next(): Promise<DriveEvent> {
+  async next(): Promise<UpstreamEvent> {
     for (;;) {
       const event = this.#events.shift();
       if (event) return event;
@@ -143,16 +143,17 @@ export class Drive {
   async #report(handle: TaskHandle): Promise<void> {
     for await (const update of handle.updates()) {
       if (update.type === 'progress') this.progress(update);
-      if (update.type === 'status' && update.task.message !== undefined) this.task?.say(update.task.message);
+      if (update.type === 'status' && update.task.message !== undefined)
+        this.task?.setStatusMessage(update.task.message);
     }
   }
 
   progress({ progress, total, message }: { progress: number; total?: number; message?: string }): void {
     this.task?.progress(progress, total, message);
-    if (message !== undefined) this.task?.say(message);
+    if (message !== undefined) this.task?.setStatusMessage(message);
   }
 
-  #tell(event: DriveEvent): void {
+  #tell(event: UpstreamEvent): void {
     this.#events.push(event);
     this.#wake?.();
   }

@@ -1,7 +1,7 @@
 /** A server behind the gateway: what is said about its tools, and the calls that are under way on it. */
 
 import type { TaskHandle } from '../../client/call-handle.ts';
-import { type HandleRecord, handlesInMemory, newRecord } from '../../client/call-registry.ts';
+import { type CallRecord, callRegistryInMemory, newRecord } from '../../client/call-registry.ts';
 import type { Question } from '../../client/questions/question-callback.ts';
 import { type RetryPolicy, retryPolicy } from '../../engine/replay/step-retry.ts';
 import { HoldfastError } from '../../model/errors.ts';
@@ -18,7 +18,7 @@ import {
   UpstreamConnection,
 } from './connection.ts';
 import { type SessionLogs, UpstreamLogs } from './logs.ts';
-import type { Drive, RemoteTaskEvent } from './upstream-call.ts';
+import type { RemoteTaskEvent, UpstreamCall } from './upstream-call.ts';
 
 export interface Call {
   readonly name: string;
@@ -36,7 +36,7 @@ export interface UpstreamParts extends Pick<ConnectionParts, 'version' | 'listed
 }
 
 /** Before a call that could not be sent is given up. */
-const unreachableFor = '5s';
+const reconnectTimeout = '5s';
 /** Upstreams whose task asks before they have said that it is one. */
 const attributionMs = 5_000;
 
@@ -52,9 +52,9 @@ export class Upstream {
   /** There is no other. */
   readonly isAlone: boolean;
   /** Calls are remembered by their tasks; here only while they are under way. */
-  readonly #handles = handlesInMemory((record) => record);
+  readonly #handles = callRegistryInMemory((record) => record);
   /** By the key that the call was made with. */
-  readonly #drives = new Map<string, Drive>();
+  readonly #drives = new Map<string, UpstreamCall>();
   readonly #attribution = new Attribution();
 
   constructor(name: string, config: UpstreamConfig, parts: UpstreamParts) {
@@ -81,7 +81,7 @@ export class Upstream {
     this.logs = new UpstreamLogs(this, parts.sessionLogs);
   }
 
-  get drives(): readonly Drive[] {
+  get drives(): readonly UpstreamCall[] {
     return [...this.#drives.values()];
   }
 
@@ -122,7 +122,7 @@ export class Upstream {
   }
 
   /** Sends a call. */
-  send(drive: Drive, { name, arguments: input }: Call, idempotencyKey: string): void {
+  send(drive: UpstreamCall, { name, arguments: input }: Call, idempotencyKey: string): void {
     void drive.start(this, async (signal) => {
       await this.#attribution.settled;
       this.#drives.set(idempotencyKey, drive);
@@ -132,8 +132,8 @@ export class Upstream {
       return client.start('tools/call', params, {
         signal,
         idempotencyKey,
-        tellsAbort: true,
-        unreachableFor,
+        cancelOnAbort: true,
+        reconnectTimeout,
         answer: (question, over) => drive.ask(question, over),
         onProgress: (progress) => drive.progress(progress),
       });
@@ -141,7 +141,7 @@ export class Upstream {
   }
 
   /** Goes back to a task that an earlier process, or an earlier pass, has met. False if that is not possible. */
-  resume(drive: Drive, call: Call, remote: RemoteTaskEvent): boolean {
+  resume(drive: UpstreamCall, call: Call, remote: RemoteTaskEvent): boolean {
     // A process of ours ended with us.
     if ('command' in this.config.target && remote.instance !== this.connection.instance) return false;
     const record = recordOf(this.name, call, remote);
@@ -163,7 +163,7 @@ export class Upstream {
   }
 
   /** The call has ended, or nobody waits for it any more. */
-  left(drive: Drive): void {
+  left(drive: UpstreamCall): void {
     for (const [key, other] of this.#drives) if (other === drive) this.#drives.delete(key);
     this.#attribution.look();
     if (drive.handle) this.#handles.delete(drive.handle.id);
@@ -172,7 +172,7 @@ export class Upstream {
   // --- Questions ------------------------------------------------------------------------------------------
 
   /** What is asked by a request of its own says at most which task asks it. */
-  async #askingDrive({ taskId }: Question): Promise<Drive> {
+  async #askingDrive({ taskId }: Question): Promise<UpstreamCall> {
     if (taskId !== undefined) {
       const known = () => this.drives.find((drive) => drive.taskId === taskId);
       if (!known()) await within(attributionMs, Promise.all(this.drives.map(({ answered }) => answered)));
@@ -187,7 +187,7 @@ export class Upstream {
   }
 }
 
-function recordOf(server: string, { name, arguments: input }: Call, remote: RemoteTaskEvent): HandleRecord {
+function recordOf(server: string, { name, arguments: input }: Call, remote: RemoteTaskEvent): CallRecord {
   const { dialect, taskId } = remote;
   const params = { name, arguments: input };
   return { ...newRecord({ server, method: 'tools/call', params }), dialect, taskId };
@@ -211,7 +211,7 @@ export class NotAttributed extends HoldfastError {
 interface Waiting {
   readonly look: () => void;
   /** The calls that other questions were attributed to while this one waited. */
-  readonly taken: Set<Drive>;
+  readonly taken: Set<UpstreamCall>;
 }
 
 /**
@@ -236,8 +236,8 @@ export class Attribution {
   }
 
   /** The one of the candidates, the last to begin at the end, that asks. */
-  async onlyOne(candidates: () => readonly Drive[]): Promise<Drive> {
-    const { promise, resolve, reject } = Promise.withResolvers<Drive>();
+  async onlyOne(candidates: () => readonly UpstreamCall[]): Promise<UpstreamCall> {
+    const { promise, resolve, reject } = Promise.withResolvers<UpstreamCall>();
     const look = () => {
       const [first, ...others] = candidates();
       if (!first) reject(new NotAttributed());
@@ -271,7 +271,7 @@ export class Attribution {
 }
 
 /** Of one person's calls the last is as good as any: the same person is asked. */
-function isOneKnown(candidates: readonly Drive[]): boolean {
+function isOneKnown(candidates: readonly UpstreamCall[]): boolean {
   const [owner, ...others] = new Set(candidates.map((drive) => drive.owner));
   return others.length === 0 && owner !== anonymous;
 }

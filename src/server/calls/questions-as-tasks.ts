@@ -5,22 +5,22 @@
 
 import type { CollapsedQuestion } from '../../dialects/collapse.ts';
 import { methodNotFound } from '../../dialects/json-rpc.ts';
-import type { Requests } from '../../engine/task-service.ts';
-import type { Entrusted, InputRecord } from '../../model/input.ts';
+import type { TaskService } from '../../engine/task-service.ts';
+import type { AskedAsTask, InputRecord } from '../../model/input.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { ConnectionLost, RemoteError } from '../../remote-tasks/errors.ts';
 import { remoteDialect, tasksContinued, tasksOf2025 } from '../../remote-tasks/remote-dialect.ts';
 import { resultOf } from '../../remote-tasks/remote-outcome.ts';
 import { readTask } from '../../remote-tasks/remote-task.ts';
 import { Pace } from '../../remote-tasks/retry-loop.ts';
-import { Gone, Pursuit, type RemotePeer } from '../../remote-tasks/task-poller.ts';
+import { Gone, type RemotePeer, TaskPoller } from '../../remote-tasks/task-poller.ts';
 import type { Caller } from '../../task-methods/caller.ts';
 import type { Streams } from '../sdk/streams.ts';
 import type { Channel } from '../sessions/session-connection.ts';
 
 const pace = new Pace();
 /** What ends a question is its task; a client that is away for long is waited for on its next stream. */
-const unreachableForMs = 60_000;
+const reconnectTimeoutMs = 60_000;
 
 /** How often a question is put again because the client lost the task that it made of it. */
 const mostLost = 3;
@@ -28,20 +28,20 @@ const mostLost = 3;
 type Wire = { readonly method: string; readonly params: JsonObject };
 
 interface Asking {
-  readonly requests: Requests;
+  readonly requests: TaskService;
   readonly listener: Pick<Caller, 'dialect' | 'sender'>;
   readonly signal: AbortSignal;
   readonly streams: Streams;
 }
 
 /** Puts a question to a client that may make a task of it, or goes on with the task that it made. */
-export async function askThrough(
+export async function askAsTask(
   channel: Channel,
   wire: Wire,
   { taskId, ownKey, request }: CollapsedQuestion,
   { requests, listener, signal, streams }: Asking,
 ): Promise<JsonObject> {
-  const entrust = (entrusted: Entrusted | undefined) => requests.entrust(taskId, ownKey, entrusted);
+  const entrust = (entrusted: AskedAsTask | undefined) => requests.entrust(taskId, ownKey, entrusted);
   const isTask = request.asTask === true && (listener.sender.makesTasksOf?.includes(request.kind) ?? false);
   for (let lost = 0; ; lost++) {
     let held = await entrustedBefore(requests, taskId, ownKey);
@@ -72,18 +72,18 @@ function isLost(error: unknown): boolean {
   return error instanceof Gone || (error instanceof RemoteError && error.rpcCode === methodNotFound);
 }
 
-function cancelThere(channel: Channel, { taskId, dialect }: Entrusted): void {
+function cancelThere(channel: Channel, { taskId, dialect }: AskedAsTask): void {
   const message = (remoteDialect(dialect) ?? tasksOf2025).cancel?.(taskId);
   if (message) void channel.request(message, channel.closed).catch(() => {});
 }
 
-async function entrustedBefore(requests: Requests, taskId: string, key: string) {
+async function entrustedBefore(requests: TaskService, taskId: string, key: string) {
   const inputs: readonly InputRecord[] = (await requests.task(taskId))?.inputs ?? [];
   const input = inputs.find((one) => one.key === key);
   return input?.state === 'open' ? input.entrusted : undefined;
 }
 
-async function pursue(channel: Channel, held: Entrusted, signal: AbortSignal): Promise<JsonObject> {
+async function pursue(channel: Channel, held: AskedAsTask, signal: AbortSignal): Promise<JsonObject> {
   const { taskId, dialect } = held;
   const peer: RemotePeer = {
     request: (message, options) =>
@@ -92,14 +92,14 @@ async function pursue(channel: Channel, held: Entrusted, signal: AbortSignal): P
       }),
   };
   const nobody = () => Promise.reject(new Error('A server is asked nothing.'));
-  const pursuit = new Pursuit(taskId, {
+  const pursuit = new TaskPoller(taskId, {
     peer,
     dialect: remoteDialect(dialect) ?? tasksOf2025,
     pace,
     answering: { answer: nobody, recall: () => undefined, remember: () => {}, forget: () => {} },
     onUpdate: () => {},
     signal,
-    unreachableForMs,
+    reconnectTimeoutMs,
   });
   const { _meta, ...answer } = resultOf(taskId, await pursuit.run());
   return answer;

@@ -1,6 +1,6 @@
 /** What becomes of the task of a plain call when its request has ended. */
 import { describe, expect, test } from 'vitest';
-import type { Requests } from '../../engine/task-service.ts';
+import type { TaskService } from '../../engine/task-service.ts';
 import { Unavailable } from '../../model/errors.ts';
 import type { Caller } from '../../task-methods/caller.ts';
 import type { HandOver } from '../hand-over/waiting.ts';
@@ -19,14 +19,14 @@ class Busy extends Unavailable {
 }
 
 /** Notes what it is asked, and answers as told. */
-function asked(answers: Partial<Record<keyof Requests, unknown>> = {}) {
+function asked(answers: Partial<Record<keyof TaskService, unknown>> = {}) {
   const notes: string[] = [];
-  const act = (name: keyof Requests) => async () => {
+  const act = (name: keyof TaskService) => async () => {
     notes.push(name);
     return answers[name];
   };
   const names = ['leave', 'leaveAny', 'discard', 'delivered', 'cancel', 'confirmHandOver'] as const;
-  const requests = Object.fromEntries(names.map((name) => [name, act(name)])) as unknown as Requests;
+  const requests = Object.fromEntries(names.map((name) => [name, act(name)])) as unknown as TaskService;
   return { notes, requests };
 }
 
@@ -107,11 +107,11 @@ test('a store that cannot be written is tried again, until the server closes', a
       if (++tries < 3) throw new Busy();
       return true;
     },
-  } as unknown as Requests;
+  } as unknown as TaskService;
   await new RequestEnds(requests, () => false).aborted('id', caller, request('lost'));
   expect(tries).toBe(3);
 
-  const never = { leave: () => Promise.reject(new Busy()) } as unknown as Requests;
+  const never = { leave: () => Promise.reject(new Busy()) } as unknown as TaskService;
   const ends = new RequestEnds(never, () => false);
   const ended = ends.aborted('id', caller, request('lost'));
   await Promise.all([ends.settled(), expect(ended).rejects.toThrow(Busy)]);

@@ -2,7 +2,7 @@
  * What becomes of the task of a plain call when its request has ended. Nobody waits for these writes, so a store that
  * cannot be written now is tried again, until the server closes.
  */
-import type { Requests } from '../../engine/task-service.ts';
+import type { TaskService } from '../../engine/task-service.ts';
 import { Unavailable } from '../../model/errors.ts';
 import type { TaskId } from '../../model/task.ts';
 import { backoffMs } from '../../runtime/backoff.ts';
@@ -20,14 +20,14 @@ const hasEnded = 'The request that this task belonged to has ended.';
 type EndedRequest = Pick<OpenRequest, 'handOver' | 'join'>;
 
 export class RequestEnds {
-  readonly #requests: Requests;
+  readonly #requests: TaskService;
   /** The server closes its connections: the work of their calls continues. */
   readonly #isStopping: () => boolean;
   readonly #writes = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
   #batch: Promise<void> | undefined;
 
-  constructor(requests: Requests, isStopping: () => boolean) {
+  constructor(requests: TaskService, isStopping: () => boolean) {
     this.#requests = requests;
     this.#isStopping = isStopping;
   }

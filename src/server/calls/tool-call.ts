@@ -2,7 +2,7 @@
 
 import type { ServerContext } from '@modelcontextprotocol/server';
 import { wireProgress } from '../../dialects/dialect.ts';
-import type { TaskWish } from '../../dialects/sep-1686/dialect.ts';
+import type { RequestedTask } from '../../dialects/sep-1686/dialect.ts';
 import type { DurableTool } from '../../engine/handlers/tool.ts';
 import type { TaskTree } from '../../engine/task-service.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -26,9 +26,9 @@ export interface ToolCall extends OpenRequest {
   readonly ttlMs?: number | undefined;
   readonly progress?: Origin['progress'] | undefined;
   /** However long its caller or the tool wants the task to be known, it is not longer than so. */
-  readonly longestRetentionMs: number;
+  readonly maxRetentionMs: number;
   /** … and however long the tool lets it live, it is ended after so long. */
-  readonly longestDeadlineMs: number;
+  readonly maxDeadlineMs: number;
   readonly named?: Naming | undefined;
   /** What the fast path has begun, and counted, already. */
   readonly begun?: Begun | MayJoin | undefined;
@@ -37,7 +37,7 @@ export interface ToolCall extends OpenRequest {
 }
 
 /** The task of a caller that names its tasks itself (SEP-1686), and what it calls the request. */
-export interface Naming extends TaskWish {
+export interface Naming extends RequestedTask {
   readonly requestId: string | number;
 }
 

@@ -18,7 +18,7 @@ import { inputRequest, type Question, readAnswer, type TaskContext } from '../..
 import { parse } from '../../engine/handlers/schema.ts';
 import type { DurableTool, RequestMethod } from '../../engine/handlers/tool.ts';
 import { InvalidInput } from '../../engine/replay/recorded-error.ts';
-import type { Requests } from '../../engine/task-service.ts';
+import type { TaskService } from '../../engine/task-service.ts';
 import type { Tasks } from '../../engine/tasks.ts';
 import type { CreateOptions } from '../../engine/tasks-options.ts';
 import { answerProblem } from '../../model/answer.ts';
@@ -61,11 +61,11 @@ class BeforeFailed extends Error {}
 
 export class ToolCalls {
   readonly #tasks: Tasks;
-  readonly #requests: Requests;
+  readonly #requests: TaskService;
   readonly #windowMs: number;
   readonly #ends: RequestEnds;
 
-  constructor(tasks: Tasks, requests: Requests, windowMs: number, isStopping: () => boolean) {
+  constructor(tasks: Tasks, requests: TaskService, windowMs: number, isStopping: () => boolean) {
     this.#ends = new RequestEnds(requests, isStopping);
     this.#tasks = tasks;
     this.#requests = requests;
@@ -100,7 +100,7 @@ export class ToolCalls {
       return await this.#start(call, gathered.input);
     } catch (error) {
       if (error instanceof BeforeFailed) return plain(tool.failure(error.cause));
-      if (hasCode(error, 'VALUE_TOO_LARGE')) this.#requests.observer.refused('largestValue');
+      if (hasCode(error, 'VALUE_TOO_LARGE')) this.#requests.observer.refused('maxValueSize');
       if (hasCode(error, 'VALUE_TOO_LARGE', 'NOT_JSON')) throw new InvalidParams(error.message);
       if (!(error instanceof InvalidInput)) throw error;
       if (tool.method !== 'tools/call') throw new InvalidParams(error.message);
@@ -180,7 +180,7 @@ export class ToolCalls {
   /** Refuses one task more than there may be. */
   #create(call: ToolCall, input: unknown, options: NewTaskOptions): Promise<Task> {
     const { tool, caller, calledAs = tool.name, progress, trace, ttlMs } = call;
-    const { longestDeadlineMs, longestRetentionMs } = call;
+    const { maxDeadlineMs, maxRetentionMs } = call;
     const { answers = caller.sender.answers, named, ...others } = options;
     const { owner, dialect, sender, limiter } = caller;
     const givesTask = sender.takesTasks && tool.task !== 'never';
@@ -198,8 +198,8 @@ export class ToolCalls {
         },
         by: actorOf(caller),
         ...(givesTask && ttlMs !== undefined && { ttlMs }),
-        longestDeadlineMs,
-        longestRetentionMs,
+        maxDeadlineMs,
+        maxRetentionMs,
         ...others,
       });
     return limiter ? limiter.makeTask(this.#requests, owner, create) : create();

@@ -1,7 +1,7 @@
 /** Which lost calls a plain call can join: those of the same caller, tool and version, with the same arguments. */
 import { hash } from 'node:crypto';
 import type { DurableTool } from '../../engine/handlers/tool.ts';
-import type { Requests } from '../../engine/task-service.ts';
+import type { TaskService } from '../../engine/task-service.ts';
 import { canonical } from '../../model/id.ts';
 import type { Json } from '../../model/json.ts';
 import { type NewJoin, newCall, requestLength } from '../../model/task.ts';
@@ -9,7 +9,7 @@ import { anonymous, type Caller, local } from '../../task-methods/caller.ts';
 
 /** Undefined if no call may join. */
 export async function joinOf(
-  requests: Requests,
+  requests: TaskService,
   { name, version, joinable, task, before }: DurableTool,
   input: unknown,
   { owner, session: named }: Caller,
@@ -32,7 +32,7 @@ export async function joinOf(
  * where there is no session: a pipe has one process.
  */
 export async function requestOf(
-  requests: Requests,
+  requests: TaskService,
   { owner, session }: Caller,
   requestId: unknown,
 ): Promise<string | undefined> {
@@ -42,7 +42,7 @@ export async function requestOf(
 }
 
 /** With a secret, so that what is stored tells nothing about the text. A full HMAC costs several times as much. */
-async function keyedDigest(requests: Requests, text: string): Promise<string> {
+async function keyedDigest(requests: TaskService, text: string): Promise<string> {
   const secret = Buffer.from(await requests.secret('plain-calls')).toString('base64url');
   return hash('sha256', `${secret}${text}`, 'base64url');
 }

@@ -11,7 +11,7 @@ import type { Caller } from '../../task-methods/caller.ts';
 import { exchangeOf, type Fate } from '../calls/deliveries.ts';
 import { errorResult, type OpenRequest, progressOf, responsesOf } from '../calls/tool-call.ts';
 import type { Streams } from '../sdk/streams.ts';
-import type { Binding, Called } from '../task-server.ts';
+import type { Called, TaskServer } from '../task-server.ts';
 import { type HandOverSettings, toolNameTaken } from './options.ts';
 import { type PlainTool, plainToolsOf } from './tools.ts';
 import type { HandOver, PlainRequest } from './waiting.ts';
@@ -30,11 +30,11 @@ export interface Received {
 type Listed = JsonObject & { readonly name: string };
 
 export class PlainClients {
-  readonly #binding: Binding;
+  readonly #binding: TaskServer;
   readonly #settings: HandOverSettings;
   readonly #tools: ReadonlyMap<string, PlainTool>;
 
-  constructor(binding: Binding, settings: HandOverSettings) {
+  constructor(binding: TaskServer, settings: HandOverSettings) {
     this.#binding = binding;
     this.#settings = settings;
     this.#tools = new Map(plainToolsOf(settings.names).map((tool) => [tool.name, tool]));

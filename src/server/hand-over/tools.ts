@@ -8,7 +8,7 @@ import { InvalidParams } from '../../dialects/errors.ts';
 import { ending } from '../../dialects/plain-tools/dialect.ts';
 import type { PlainToolName, PlainToolNames } from '../../dialects/plain-tools/names.ts';
 import type { ToolAnnotations } from '../../engine/handlers/tool.ts';
-import type { Requests, TaskTree } from '../../engine/task-service.ts';
+import type { TaskService, TaskTree } from '../../engine/task-service.ts';
 import type { InputRequest } from '../../model/input.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Progress } from '../../model/task.ts';
@@ -28,7 +28,7 @@ export interface PlainTool {
 
 /** A call of one of them. */
 export interface PlainCall extends PlainRequest {
-  readonly requests: Requests;
+  readonly requests: TaskService;
   readonly input: JsonObject;
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;

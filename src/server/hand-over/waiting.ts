@@ -1,5 +1,5 @@
 /** The waits of a client that knows no tasks: for its call, and later for the task that the call became. */
-import type { Requests } from '../../engine/task-service.ts';
+import type { TaskService } from '../../engine/task-service.ts';
 import type { InputRequest } from '../../model/input.ts';
 import { openInputs, type Progress, type TaskId } from '../../model/task.ts';
 import type { Caller } from '../../task-methods/caller.ts';
@@ -35,7 +35,7 @@ export interface HandOver extends PlainRequest {
  * client cannot be asked. `'asked'` if questions are to be the answer, and the client comes back with its answers.
  */
 export async function waitPlainly(
-  requests: Requests,
+  requests: TaskService,
   id: TaskId,
   { caller, atOnce, leftMs, askOnStream }: PlainRequest,
   { signal, onProgress, passesOver = () => false }: Omit<Patience, 'windowMs' | 'untilStart'>,
@@ -65,7 +65,7 @@ export async function waitPlainly(
   }
 }
 
-async function openRequests(requests: Requests, id: TaskId): Promise<InputRequest[]> {
+async function openRequests(requests: TaskService, id: TaskId): Promise<InputRequest[]> {
   const tree = await requests.tree(id);
   const tasks = tree ? [tree.root, ...tree.descendants] : [];
   return tasks.flatMap(openInputs).map(({ request }) => request);
@@ -79,7 +79,7 @@ const everyMs = 10_000;
 /** Each notification must report more progress than the one before. This much more is invisible to a reader. */
 const nextToNothing = 1e-6;
 
-type Beaten = Pick<Requests, 'schedule' | 'tree' | 'now'>;
+type Beaten = Pick<TaskService, 'schedule' | 'tree' | 'now'>;
 
 /**
  * Progress for a caller that waits: what the handler reports and, every ten seconds, what the work is doing. Many clients

@@ -16,7 +16,7 @@ import {
 import { transportRefusal } from '../../dialects/json-rpc.ts';
 import { InvalidOptions } from '../../model/errors.ts';
 
-export interface GateOptions {
+export interface AdmissionOptions {
   /** Names under which this server may be addressed. By default those of this machine, against DNS rebinding. */
   readonly allowedHosts?: readonly string[];
   /** Hosts whose pages may call this server from a browser. By default those of this machine. */
@@ -31,7 +31,7 @@ export interface GateOptions {
 
 export type Admission = { readonly authInfo: AuthInfo | undefined } | { readonly refusal: Response };
 
-export class Gate {
+export class AdmissionControl {
   readonly #hosts: string[];
   readonly #origins: string[];
   readonly #auth: VerifyBearerTokenOptions | undefined;
@@ -40,7 +40,7 @@ export class Gate {
   /** Clients repeat themselves; a header that was found good once need not be taken apart again. */
   readonly #goodHosts = new Set<string>();
 
-  constructor({ allowedHosts, allowedOrigins, auth, resource, onError = () => {} }: GateOptions) {
+  constructor({ allowedHosts, allowedOrigins, auth, resource, onError = () => {} }: AdmissionOptions) {
     this.#hosts = [...(allowedHosts ?? localhostAllowedHostnames())];
     this.#origins = [...(allowedOrigins ?? localhostAllowedOrigins())];
     this.#metadata = resource && metadataOf(resource);

@@ -23,7 +23,7 @@ import { answerTo, isTaskMethod } from '../../task-methods/task-methods.ts';
 import { exchangeOf } from '../calls/deliveries.ts';
 import { type Begun, type MayJoin, RequestAborted } from '../calls/tool-call.ts';
 import type { ToolCalls } from '../calls/tool-calls.ts';
-import type { Binding } from '../task-server.ts';
+import type { TaskServer } from '../task-server.ts';
 
 /** A POST as both faces see it, its body parsed. */
 export interface Posted {
@@ -38,7 +38,7 @@ export interface Posted {
   readonly address?: (() => string | undefined) | undefined;
 }
 
-export interface DirectAnswer {
+export interface FastAnswer {
   readonly status: number;
   /** The message as JSON. */
   readonly text: string;
@@ -67,21 +67,21 @@ const knownMetas = 1_000;
 /** What honest clients declare is shorter by far; the rest is not worth the room. */
 const longestMeta = 4_096;
 
-export class DirectAnswers {
-  readonly #binding: Binding;
+export class FastPath {
+  readonly #binding: TaskServer;
   readonly #onError: (error: Error) => void;
   /** The senders of requests whose metadata was found valid, by that metadata. */
   readonly #senders = new Map<string, Sender>();
   readonly #handsOver: ReadonlySet<DurableTool>;
 
-  constructor(binding: Binding, onError: (error: Error) => void) {
+  constructor(binding: TaskServer, onError: (error: Error) => void) {
     this.#binding = binding;
     this.#onError = onError;
     this.#handsOver = new Set([...binding.tools].filter(handsOverAtOnce));
   }
 
   /** Undefined if the SDK has to answer. */
-  answer(posted: Posted, sdk: Sdk): Promise<DirectAnswer | Response> | undefined {
+  answer(posted: Posted, sdk: Sdk): Promise<FastAnswer | Response> | undefined {
     const request = this.#understood(posted);
     if (!request) return undefined;
     const caller = this.#binding.callerLike(request.sender, posted.authInfo, posted.address);
@@ -110,7 +110,7 @@ export class DirectAnswers {
     caller: Caller,
     { signal, request }: Posted,
     sdk: Sdk,
-  ): Promise<DirectAnswer | Response> {
+  ): Promise<FastAnswer | Response> {
     let begun: Begun | MayJoin;
     try {
       const { calls } = await this.#binding.served();
@@ -131,7 +131,7 @@ export class DirectAnswers {
     }
   }
 
-  async #worded(id: string | number, act: Act): Promise<DirectAnswer> {
+  async #worded(id: string | number, act: Act): Promise<FastAnswer> {
     try {
       return { status: 200, text: answered(id, await act()) };
     } catch (error) {
@@ -216,7 +216,7 @@ export function refusedAnswer(
   id: unknown,
   error: unknown,
   onError: (error: Error) => void,
-): DirectAnswer {
+): FastAnswer {
   if (isFailure(error)) onError(error as Error);
   const fault = dialect.fault(error);
   const text = JSON.stringify({ jsonrpc: '2.0', id, error: fault });

@@ -35,16 +35,16 @@ import {
   type TaskListen,
   tasksToHear,
 } from '../sessions/subscription.ts';
-import type { Binding } from '../task-server.ts';
+import type { TaskServer } from '../task-server.ts';
 import type { Tasks } from '../tasks.ts';
-import { Gate, type GateOptions, refusal } from './admission.ts';
+import { AdmissionControl, type AdmissionOptions, refusal } from './admission.ts';
 import { HttpRefusal, parseBody, readWebBody } from './body.ts';
 import { EventBody } from './event-stream-body.ts';
-import { type DirectAnswer, DirectAnswers, type Posted, refusedAnswer } from './fast-path.ts';
+import { type FastAnswer, FastPath, type Posted, refusedAnswer } from './fast-path.ts';
 import { drained, readNodeBody, toWebRequest, whenClosed, whenFinished, writeResponse } from './node.ts';
 import { Reading } from './request-end.ts';
 
-export interface HandlerOptions extends GateOptions {
+export interface HandlerOptions extends AdmissionOptions {
   /** The largest request body, in bytes. Default 4 MiB. */
   readonly largestBody?: number;
   /** Where changed lists of tools, prompts and resources are announced to those that listen; see the SDK. */
@@ -72,9 +72,9 @@ type NodeRequest = IncomingMessage & {
 };
 
 export class McpHandler {
-  readonly #binding: Binding;
-  readonly #gate: Gate;
-  readonly #direct: DirectAnswers;
+  readonly #binding: TaskServer;
+  readonly #gate: AdmissionControl;
+  readonly #direct: FastPath;
   /** For clients of 2025-11-25; the SDK's handler is for later ones. */
   readonly #sessions: HttpSessions;
   readonly #sdk: ReturnType<typeof createMcpHandler>;
@@ -85,10 +85,10 @@ export class McpHandler {
 
   constructor(tasks: Tasks, factory: McpServerFactory, options: HandlerOptions = {}) {
     this.#binding = tasks.binding;
-    this.#gate = new Gate(options);
+    this.#gate = new AdmissionControl(options);
     this.#largestBody = options.largestBody ?? DEFAULT_MAX_REQUEST_BODY_SIZE;
     this.#onError = calmed(options.onError ?? (() => {}));
-    this.#direct = new DirectAnswers(this.#binding, this.#onError);
+    this.#direct = new FastPath(this.#binding, this.#onError);
     this.#sessions = new HttpSessions(this.#binding, factory, this.#onError);
     this.#sdk = createMcpHandler(factory, {
       legacy: 'reject',
@@ -178,7 +178,7 @@ export class McpHandler {
     await writeResponse(res, answer);
   }
 
-  async #serve(incoming: Incoming): Promise<Response | DirectAnswer> {
+  async #serve(incoming: Incoming): Promise<Response | FastAnswer> {
     const { method, url, host, header, verified, address, signal, request } = incoming;
     const early = this.#gate.published(method, url, host) ?? this.#gate.refuse(host, header('origin'));
     if (early) return early;
@@ -217,19 +217,19 @@ export class McpHandler {
   }
 
   /** Streams and ends of sessions, and what is no message at all. */
-  #withoutBody(received: Posted, method: string): Promise<Response | DirectAnswer> {
+  #withoutBody(received: Posted, method: string): Promise<Response | FastAnswer> {
     const isOfSession = method === 'GET' || method === 'DELETE';
     // The later revision has neither streams nor sessions that could be opened and ended so.
     if (isOfSession && received.header('mcp-protocol-version') !== revision) return this.#inSession(received);
     return this.#sdk.fetch(received.request(), toSdk(received.authInfo));
   }
 
-  #inSession(received: Posted): Promise<Response | DirectAnswer> {
+  #inSession(received: Posted): Promise<Response | FastAnswer> {
     const { body, authInfo, signal, request } = received;
     return this.#sessions.answer({ body, authInfo, signal: signal(), request: request() });
   }
 
-  #answer(received: Posted): Promise<Response | DirectAnswer> {
+  #answer(received: Posted): Promise<Response | FastAnswer> {
     const sdk = (request: Request) =>
       this.#sdk.fetch(request, { ...toSdk(received.authInfo), parsedBody: received.body });
     return this.#direct.answer(received, sdk) ?? this.#answerWithSdk(received, sdk);
@@ -238,7 +238,7 @@ export class McpHandler {
   async #answerWithSdk(
     received: Posted,
     sdk: (request: Request) => Promise<Response>,
-  ): Promise<Response | DirectAnswer> {
+  ): Promise<Response | FastAnswer> {
     const listen = asTaskListen(received.body);
     if (listen) return this.#listen(listen, received);
     if (isOlder(received)) return this.#inSession(received);
@@ -255,7 +255,7 @@ export class McpHandler {
   async #listen(
     listen: TaskListen,
     { body, authInfo, request, address }: Posted,
-  ): Promise<Response | DirectAnswer> {
+  ): Promise<Response | FastAnswer> {
     let unsubscribe = () => {};
     let inner: ReadableStream<Uint8Array> | null = null;
     try {
@@ -336,12 +336,12 @@ function withoutTasks(body: unknown): unknown {
   return { ...body, params: { ...body.params, notifications } };
 }
 
-function toResponse({ status, text, retryAfterMs }: DirectAnswer): Response {
+function toResponse({ status, text, retryAfterMs }: FastAnswer): Response {
   const headers = { 'content-type': 'application/json', ...retryAfter(retryAfterMs) };
   return new Response(text, { status, headers });
 }
 
-function writeDirect(res: ServerResponse, { status, text, retryAfterMs }: DirectAnswer): void {
+function writeDirect(res: ServerResponse, { status, text, retryAfterMs }: FastAnswer): void {
   res.writeHead(status, {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(text),

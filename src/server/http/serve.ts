@@ -8,7 +8,7 @@ import { InvalidOptions } from '../../model/errors.ts';
 import { dashboardPath } from '../../operator/api.ts';
 import { runtime } from '../../runtime/runtime.ts';
 import type { Tasks } from '../tasks.ts';
-import { Gate } from './admission.ts';
+import { AdmissionControl } from './admission.ts';
 import { type HandlerOptions, McpHandler } from './handler.ts';
 import { writeResponse } from './node.ts';
 import {
@@ -59,7 +59,7 @@ export async function serveHttp(
   const operator = access && new OperatorHandler(tasks, { ...options, operator: access });
   const signals = options.stopOn ?? ['SIGTERM', 'SIGINT'];
   const handler = new McpHandler(tasks, factory, options);
-  const gate = new Gate(options);
+  const gate = new AdmissionControl(options);
   let stopping: Promise<void> | undefined;
   const operations = operationsOf(tasks, options, () => stopping !== undefined);
   const server = createServer((req, res) => {

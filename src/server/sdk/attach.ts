@@ -11,7 +11,7 @@ import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { taskMethods } from '../../task-methods/task-methods.ts';
 import { type AttachOptions, handOverSettings } from '../hand-over/options.ts';
 import { PlainClients } from '../hand-over/plain-clients.ts';
-import type { Binding } from '../task-server.ts';
+import type { TaskServer } from '../task-server.ts';
 import {
   promptDefinition,
   registerPrompt,
@@ -20,7 +20,7 @@ import {
   resourceDefinition,
   toolDefinition,
 } from './listings.ts';
-import { Attachment } from './sdk-adapter.ts';
+import { SdkAdapter } from './sdk-adapter.ts';
 import { anything } from './streams.ts';
 
 function attachedTooLate(method: string): InvalidOptions {
@@ -33,10 +33,10 @@ function attachedTooLate(method: string): InvalidOptions {
 
 type AnyHandler = (request: { params?: JsonObject }, context: ServerContext) => unknown;
 
-const attached = new WeakMap<Server, Binding>();
+const attached = new WeakMap<Server, TaskServer>();
 
 /** Adds the durable tools, resources and prompts and the task methods to a server. A second time changes nothing. */
-export function attach(binding: Binding, mcp: McpServer | Server, options: AttachOptions = {}): void {
+export function attach(binding: TaskServer, mcp: McpServer | Server, options: AttachOptions = {}): void {
   const server = 'server' in mcp ? mcp.server : mcp;
   if (attached.get(server) === binding) return;
   const settings = handOverSettings(options);
@@ -47,7 +47,7 @@ export function attach(binding: Binding, mcp: McpServer | Server, options: Attac
     for (const method of [call, ...lists.map(({ method }) => method)])
       if (!isFree(server, method)) throw attachedTooLate(method);
   attached.set(server, binding);
-  const attachment = new Attachment(binding, server, plainClients);
+  const attachment = new SdkAdapter(binding, server, plainClients);
   const { drafts } = binding;
   // One object serves all revisions: the SDK shows each what is its own.
   server.registerCapabilities({
@@ -89,7 +89,7 @@ interface List {
 }
 
 /** Tools always; the others are left alone if none of them is durable. */
-function kindsOf({ tools, resources, prompts }: Binding, plainClients: PlainClients | undefined): Kind[] {
+function kindsOf({ tools, resources, prompts }: TaskServer, plainClients: PlainClients | undefined): Kind[] {
   const list = (method: string, key: string, entries: List['entries']): List => ({ method, key, entries });
   const ofTools = () => [...[...tools].map(toolDefinition), ...(plainClients?.definitions ?? [])];
   const ofResources = (isTemplate: boolean) => () =>
@@ -117,7 +117,7 @@ function isFree(server: Server, method: string): boolean {
 type Page = Record<string, object[]> & { readonly nextCursor?: string };
 
 /** Requests for what is durable are ours; every other goes to whoever registered a handler. */
-function decorate(attachment: Attachment, server: Server, lists: readonly List[]): void {
+function decorate(attachment: SdkAdapter, server: Server, lists: readonly List[]): void {
   const { plainClients } = attachment;
   const set = server.setRequestHandler.bind(server) as (...parameters: unknown[]) => void;
   const decorated = (method: string, next: AnyHandler): AnyHandler => {
@@ -146,7 +146,7 @@ function isRequestMethod(method: string): method is RequestMethod {
 }
 
 /** Of a bare `Server` the author writes the handlers; until then there is nothing but what is durable. */
-function answerOnBareServer(attachment: Attachment, server: Server, { call, lists }: Kind): void {
+function answerOnBareServer(attachment: SdkAdapter, server: Server, { call, lists }: Kind): void {
   const [capability] = call.split('/') as [string];
   server.registerCapabilities({ [capability]: {} });
   const set = server.setRequestHandler.bind(server) as (method: string, handler: AnyHandler) => void;
@@ -171,7 +171,7 @@ const draftOf: Partial<Record<TaskMethodName, Draft>> = {
 };
 
 /** Which of them a request may use is a matter of its dialect; of some the SDK itself knows that they are not there. */
-function addMethods(attachment: Attachment, server: Server): void {
+function addMethods(attachment: SdkAdapter, server: Server): void {
   for (const method of taskMethods) {
     const draft = draftOf[method];
     if (draft && !attachment.binding.drafts.has(draft)) continue;

@@ -57,7 +57,7 @@ function shownOfTool(tool: DurableTool) {
 
 /** What a model may be told while the task of a call continues. */
 export async function immediateResponse(tool: DurableTool, input: unknown): Promise<string | undefined> {
-  const { immediately, inputSchema, name, secrets } = tool;
+  const { immediateResponse: immediately, inputSchema, name, secrets } = tool;
   if (typeof immediately !== 'function') return immediately;
   const parsed = inputSchema ? await parse(inputSchema, input ?? {}, `The input of ${name}`, secrets) : input;
   return immediately(parsed as never);

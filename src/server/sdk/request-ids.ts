@@ -7,7 +7,7 @@
  */
 import { createHash } from 'node:crypto';
 import { questionsOf } from '../../dialects/collapse.ts';
-import type { Requests } from '../../engine/task-service.ts';
+import type { TaskService } from '../../engine/task-service.ts';
 import { newId } from '../../model/id.ts';
 import type { InputRecord } from '../../model/input.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
@@ -118,7 +118,7 @@ function markOf(session: string): string {
  * client, can only be handled by the process that asked.
  */
 export async function answeredElsewhere(
-  requests: Requests,
+  requests: TaskService,
   caller: Caller,
   place: QuestionPlace,
   message: object,

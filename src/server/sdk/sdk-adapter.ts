@@ -11,7 +11,7 @@ import type { Server, ServerContext, Transport } from '@modelcontextprotocol/ser
 import { tasksOf2025 } from '../../dialects/2025-11-25/dialect.ts';
 import { immediateResponseKey } from '../../dialects/2025-11-25/names.ts';
 import { clientCapabilitiesKey, serverInfoKey } from '../../dialects/2026-07-28/names.ts';
-import { wishedTask } from '../../dialects/detection.ts';
+import { requestedTask } from '../../dialects/detection.ts';
 import type { TaskMethodName, WireFault } from '../../dialects/dialect.ts';
 import { isFailure, NotOffered } from '../../dialects/errors.ts';
 import { internalError, invalidParams } from '../../dialects/json-rpc.ts';
@@ -20,7 +20,7 @@ import {
   nameIn,
   originalTasks,
   relatedToName,
-  wishOf,
+  requestedTaskOf,
 } from '../../dialects/sep-1686/dialect.ts';
 import { taskKey } from '../../dialects/sep-1686/names.ts';
 import type { RequestMethod } from '../../engine/handlers/tool.ts';
@@ -41,7 +41,7 @@ import {
 } from '../calls/tool-call.ts';
 import type { PlainClients, Received } from '../hand-over/plain-clients.ts';
 import { taskResult } from '../sessions/session-connection.ts';
-import type { Binding, Called } from '../task-server.ts';
+import type { Called, TaskServer } from '../task-server.ts';
 import { immediateResponse } from './listings.ts';
 import { answeredElsewhere, type QuestionPlace, RequestIds } from './request-ids.ts';
 import { Streams } from './streams.ts';
@@ -66,8 +66,8 @@ interface Pending {
   readonly opening?: Opening;
 }
 
-export class Attachment {
-  readonly binding: Binding;
+export class SdkAdapter {
+  readonly binding: TaskServer;
   readonly #server: Server;
   /** If calls of clients without tasks are handed over. */
   readonly plainClients: PlainClients | undefined;
@@ -78,7 +78,7 @@ export class Attachment {
   streams!: Streams;
   #tellSdk: NonNullable<Transport['onmessage']> = () => {};
 
-  constructor(binding: Binding, server: Server, plainClients?: PlainClients) {
+  constructor(binding: TaskServer, server: Server, plainClients?: PlainClients) {
     this.binding = binding;
     this.#server = server;
     this.plainClients = plainClients;
@@ -412,7 +412,7 @@ function isIntroduction(method: unknown): method is Opening['method'] {
   return method === 'initialize' || method === 'server/discover';
 }
 
-function introduced(result: JsonObject, { method, bearer }: Opening, binding: Binding): JsonObject {
+function introduced(result: JsonObject, { method, bearer }: Opening, binding: TaskServer): JsonObject {
   const { capabilities } = result;
   if (!isJsonObject(capabilities)) return result;
   const own = binding.ownerOf(bearer) === anonymous ? withoutList(capabilities) : capabilities;
@@ -454,8 +454,8 @@ function wishesOf(
 ): Wishes {
   if (mcpReq.envelope) return {};
   if (dialect.requestorNamesTasks)
-    return { named: { ...wishOf(mcpReq._meta as JsonObject, params), requestId: mcpReq.id } };
-  const ttl = dialect.methods.length === 0 ? undefined : wishedTask(params);
+    return { named: { ...requestedTaskOf(mcpReq._meta as JsonObject, params), requestId: mcpReq.id } };
+  const ttl = dialect.methods.length === 0 ? undefined : requestedTask(params);
   if (!ttl) return {};
   if (sender.takesTasksUnasked) return { ttl };
   return method === 'tools/call' ? { task: true, ttl } : {};

@@ -1,11 +1,11 @@
 import { ProtocolError, type Server, type ServerContext, type Transport } from '@modelcontextprotocol/server';
 import { expect, test } from 'vitest';
-import type { Binding } from '../task-server.ts';
+import type { TaskServer } from '../task-server.ts';
 import { Streams } from './streams.ts';
 
 /** The stream of a request, on which a question fails with this error. */
 function failing(error: Error) {
-  const streams = new Streams({} as Binding, {} as Server, {} as Transport, new AbortController().signal);
+  const streams = new Streams({} as TaskServer, {} as Server, {} as Transport, new AbortController().signal);
   return streams.of({ mcpReq: { send: () => Promise.reject(error) } } as unknown as ServerContext);
 }
 

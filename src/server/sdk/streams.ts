@@ -5,8 +5,8 @@ import { newId } from '../../model/id.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { maxTimeoutMs } from '../../runtime/runtime.ts';
 import { Deliveries, type HttpExchange } from '../calls/deliveries.ts';
-import { type Channel, Connection } from '../sessions/session-connection.ts';
-import type { Binding } from '../task-server.ts';
+import { type Channel, SessionConnection } from '../sessions/session-connection.ts';
+import type { TaskServer } from '../task-server.ts';
 
 /** A person may take days to answer; what ends a question is its task. */
 const noTimeout = maxTimeoutMs;
@@ -17,7 +17,7 @@ export const anything: Pick<Schema<unknown, unknown>, '~standard'> = {
 };
 
 export class Streams {
-  readonly #binding: Binding;
+  readonly #binding: TaskServer;
   readonly #server: Server;
   readonly #transport: Transport;
   readonly #closed: AbortSignal;
@@ -25,9 +25,9 @@ export class Streams {
   readonly #standaloneName = newId();
   /** What becomes of the answers on this connection. */
   readonly deliveries = new Deliveries();
-  #connection: Promise<Connection> | undefined;
+  #connection: Promise<SessionConnection> | undefined;
 
-  constructor(binding: Binding, server: Server, transport: Transport, closed: AbortSignal) {
+  constructor(binding: TaskServer, server: Server, transport: Transport, closed: AbortSignal) {
     this.#binding = binding;
     this.#server = server;
     this.#transport = transport;
@@ -44,8 +44,8 @@ export class Streams {
     return this.session ?? this.#ownName;
   }
 
-  connection(): Promise<Connection> {
-    this.#connection ??= this.#binding.served().then(({ requests }) => new Connection(requests, this));
+  connection(): Promise<SessionConnection> {
+    this.#connection ??= this.#binding.served().then(({ requests }) => new SessionConnection(requests, this));
     return this.#connection;
   }
 

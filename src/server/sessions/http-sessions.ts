@@ -21,9 +21,9 @@ import { answerTo, isTaskMethod, topOf } from '../../task-methods/task-methods.t
 import { isLogLevel, type LogLevel } from '../calls/call-log.ts';
 import { exchangeOf } from '../calls/deliveries.ts';
 import { refusal } from '../http/admission.ts';
-import { type DirectAnswer, refusedAnswer } from '../http/fast-path.ts';
+import { type FastAnswer, refusedAnswer } from '../http/fast-path.ts';
 import { StandaloneStream } from '../sdk/streams.ts';
-import type { Binding } from '../task-server.ts';
+import type { TaskServer } from '../task-server.ts';
 
 /** A session that is not used for so long leaves this process; its row stays. */
 const idleMs = 10 * 60_000;
@@ -59,7 +59,7 @@ export interface SessionRequest {
 }
 
 export class HttpSessions {
-  readonly #binding: Binding;
+  readonly #binding: TaskServer;
   readonly #factory: McpServerFactory;
   readonly #onError: (error: Error) => void;
   /** By owner and id: whoever tries the id of another finds nothing, and is in nobody's way. */
@@ -67,14 +67,14 @@ export class HttpSessions {
   readonly #known = new KnownSessions();
   readonly #sweep: Timer;
 
-  constructor(binding: Binding, factory: McpServerFactory, onError: (error: Error) => void) {
+  constructor(binding: TaskServer, factory: McpServerFactory, onError: (error: Error) => void) {
     this.#binding = binding;
     this.#factory = factory;
     this.#onError = onError;
     this.#sweep = runtime.setInterval(() => void this.#tidy().catch(onError), 60_000).unref();
   }
 
-  async answer(received: SessionRequest): Promise<Response | DirectAnswer> {
+  async answer(received: SessionRequest): Promise<Response | FastAnswer> {
     const { request, body, authInfo } = received;
     const owner = this.#binding.ownerOf(authInfo);
     const id = request.headers.get('mcp-session-id');
@@ -120,7 +120,7 @@ export class HttpSessions {
 
   // --- Opening --------------------------------------------------------------------------------------------
 
-  async #begin(received: SessionRequest, owner: Owner): Promise<Response | DirectAnswer> {
+  async #begin(received: SessionRequest, owner: Owner): Promise<Response | FastAnswer> {
     const { request, body, authInfo, signal } = received;
     const isOpening = isJsonObject(body) && body.method === 'initialize' && isJsonObject(body.params);
     if (!isOpening)
@@ -247,10 +247,7 @@ export class HttpSessions {
   // --- Use ------------------------------------------------------------------------------------------------
 
   /** A look at a task is answered with plain JSON, which a stream of events would only make dearer. */
-  async #direct(
-    session: Live,
-    { body, authInfo, request }: SessionRequest,
-  ): Promise<DirectAnswer | undefined> {
+  async #direct(session: Live, { body, authInfo, request }: SessionRequest): Promise<FastAnswer | undefined> {
     if (!isJsonObject(body) || typeof body.method !== 'string' || body.jsonrpc !== '2.0') return undefined;
     const { id, method, params } = body;
     if (typeof id !== 'string' && typeof id !== 'number') return undefined;

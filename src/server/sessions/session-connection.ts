@@ -8,19 +8,19 @@ import { toInputRequest } from '../../dialects/2026-07-28/input.ts';
 import { type CollapsedQuestion, questionsOf } from '../../dialects/collapse.ts';
 import { wireProgress } from '../../dialects/dialect.ts';
 import { requestLeaseMs } from '../../engine/rules/publication.ts';
-import type { Requests, TaskTree } from '../../engine/task-service.ts';
+import type { TaskService, TaskTree } from '../../engine/task-service.ts';
 import { hasCode, Refusal, Unavailable } from '../../model/errors.ts';
 import { newId } from '../../model/id.ts';
 import type { InputResponse } from '../../model/input.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Progress, TaskId } from '../../model/task.ts';
-import type { CommitNotice } from '../../ports/store.ts';
+import type { CommittedChange } from '../../ports/store.ts';
 import { pause, runtime, type Timer } from '../../runtime/runtime.ts';
 import { actorOf, noteRead, noteReadIn } from '../../task-methods/audit-notes.ts';
 import type { Caller } from '../../task-methods/caller.ts';
 import { known, topOf } from '../../task-methods/task-methods.ts';
 import { untilDone } from '../../task-methods/waiting.ts';
-import { askThrough } from '../calls/questions-as-tasks.ts';
+import { askAsTask } from '../calls/questions-as-tasks.ts';
 import { RequestAborted } from '../calls/tool-call.ts';
 import { placed } from '../sdk/request-ids.ts';
 import type { Streams } from '../sdk/streams.ts';
@@ -33,14 +33,14 @@ export interface Channel {
   request(request: { method: string; params: JsonObject }, signal: AbortSignal): Promise<JsonObject>;
 }
 
-export class Connection {
-  readonly #requests: Requests;
+export class SessionConnection {
+  readonly #requests: TaskService;
   readonly #streams: Streams;
   /** By the task, and by the dialect in which it is told of. */
   readonly #followers = new Map<string, Follower>();
   readonly #stopListening: () => void;
 
-  constructor(requests: Requests, streams: Streams) {
+  constructor(requests: TaskService, streams: Streams) {
     this.#requests = requests;
     this.#streams = streams;
     this.#stopListening = streams.onOpen(() => {
@@ -101,7 +101,7 @@ const badAnswersAllowed = 3;
  * A stream that closes before the answer came releases the question, and it is asked again on the next.
  */
 class Follower {
-  readonly #requests: Requests;
+  readonly #requests: TaskService;
   readonly #streams: Streams;
   readonly #rootId: TaskId;
   readonly #listener: Listener;
@@ -124,7 +124,13 @@ class Follower {
   #acquainting: Timer | undefined;
   #isStopped = false;
 
-  constructor(requests: Requests, streams: Streams, rootId: TaskId, listener: Listener, onStop: () => void) {
+  constructor(
+    requests: TaskService,
+    streams: Streams,
+    rootId: TaskId,
+    listener: Listener,
+    onStop: () => void,
+  ) {
     this.#requests = requests;
     this.#streams = streams;
     this.#rootId = rootId;
@@ -196,7 +202,7 @@ class Follower {
     return tree ? [tree] : [];
   }
 
-  #hear({ taskId, events }: CommitNotice): void {
+  #hear({ taskId, events }: CommittedChange): void {
     for (const event of events)
       if (taskId === this.#rootId && event.type === 'reported' && event.progress)
         this.#tellProgress(event.progress);
@@ -273,7 +279,7 @@ class Follower {
       void this.#requests.deliver(taskId, ownKey, channel.name).catch(() => {});
     }, requestLeaseMs / 3);
     try {
-      const answer = await askThrough(channel, this.#wire(question, channel), question, {
+      const answer = await askAsTask(channel, this.#wire(question, channel), question, {
         requests: this.#requests,
         listener: this.#listener,
         signal: AbortSignal.any([taken, channel.closed]),
@@ -346,10 +352,10 @@ function idOf({ taskId, ownKey }: CollapsedQuestion): string {
 
 /** Waits for the outcome of a task; meanwhile questions of its tree may be put on the stream of this request. */
 export async function taskResult(
-  requests: Requests,
+  requests: TaskService,
   caller: Caller,
   params: JsonObject,
-  { connection, channel, signal }: { connection: Connection; channel: Channel; signal: AbortSignal },
+  { connection, channel, signal }: { connection: SessionConnection; channel: Channel; signal: AbortSignal },
 ): Promise<JsonObject> {
   const { related } = caller.dialect;
   const tree = await known(requests, caller, params, 'tasks/result');

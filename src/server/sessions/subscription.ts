@@ -6,7 +6,7 @@
 
 import { serverInfoKey, subscriptionIdKey } from '../../dialects/2026-07-28/names.ts';
 import { InvalidParams } from '../../dialects/errors.ts';
-import type { Requests } from '../../engine/task-service.ts';
+import type { TaskService } from '../../engine/task-service.ts';
 import type { TaskEvent } from '../../model/event.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { TaskId } from '../../model/task.ts';
@@ -46,7 +46,7 @@ export interface Heard {
 }
 
 export class Subscription {
-  readonly #requests: Requests;
+  readonly #requests: TaskService;
   readonly #caller: Caller;
   readonly #reader: Reader;
   readonly #taskIds: readonly TaskId[];
@@ -56,7 +56,7 @@ export class Subscription {
   #isTelling = false;
   #isClosed = false;
 
-  constructor(requests: Requests, caller: Caller, tasks: readonly Heard[], reader: Reader) {
+  constructor(requests: TaskService, caller: Caller, tasks: readonly Heard[], reader: Reader) {
     this.#requests = requests;
     this.#caller = caller;
     this.#reader = reader;
@@ -152,7 +152,7 @@ export function asTaskListen(message: unknown): TaskListen | undefined {
 
 /** The tasks that the caller may see, each once, in their order. Refuses who may not listen to tasks at all. */
 export async function tasksToHear(
-  requests: Requests,
+  requests: TaskService,
   caller: Caller,
   { taskIds }: TaskListen,
 ): Promise<Heard[]> {

@@ -27,7 +27,7 @@ import { Connections } from './connections/pool.ts';
 import { forgetOldLanes } from './connections/write-lanes.ts';
 import { rekeyPostgres } from './encryption/rekey.ts';
 import { Vault } from './encryption/vault.ts';
-import { postgresSurvey } from './query/query.ts';
+import { postgresQueries } from './query/query.ts';
 import { applicationNameOf, type DirectClient, Liveness } from './queue/process-liveness.ts';
 import { PostgresQueue } from './queue/queue.ts';
 import { ReadyTasks } from './queue/ready-tasks.ts';
@@ -184,7 +184,7 @@ async function assemble(parts: {
     sessions: storedSessions(tables),
     calls: storedCalls(tables, requestSql, (id) => cache.delete(id)),
     audit: storedAudit(tables),
-    survey: postgresSurvey({ connections, vault, schema, clock, place }),
+    queries: postgresQueries({ connections, vault, schema, clock, place }),
     onDisconnected(listener) {
       const lost = () =>
         new StoreError(

@@ -9,7 +9,7 @@ const saidColumn = 'audit.said';
 /** How many rows a page may pass, so that a query that finds little does not hold up others. */
 const maxPassed = 10_000;
 
-export interface SaidRow<Text> {
+export interface AuditRow<Text> {
   readonly at: number;
   readonly action: AuditAction;
   readonly owner: string | null;
@@ -18,7 +18,7 @@ export interface SaidRow<Text> {
 }
 
 /** What an encrypted value is bound to: beside another owner's name it can no longer be read. */
-export function placeOfSaid({ at, action, owner, task }: Omit<SaidRow<unknown>, 'said'>): string {
+export function placeOfSaid({ at, action, owner, task }: Omit<AuditRow<unknown>, 'said'>): string {
   return JSON.stringify([at, action, owner, task]);
 }
 
@@ -26,7 +26,7 @@ export function placeOfSaid({ at, action, owner, task }: Omit<SaidRow<unknown>, 
 export function saidOf<Text extends Value>(
   entry: AuditEntry,
   { cells, name }: Pick<Tables<Text>, 'cells' | 'name'>,
-): SaidRow<Text> {
+): AuditRow<Text> {
   const { at, action, owner, taskId: task, ...said } = entry;
   const place = placeOfSaid({ at, action, owner, task });
   return {
@@ -37,7 +37,7 @@ export function saidOf<Text extends Value>(
   };
 }
 
-function entryOf<Text>(row: SaidRow<Text>, cells: Cells<Text>): AuditEntry {
+function entryOf<Text>(row: AuditRow<Text>, cells: Cells<Text>): AuditEntry {
   const { at, action, owner, task: taskId } = row;
   const said = JSON.parse(cells.read(row.said, saidColumn, placeOfSaid(row)));
   return { at, action, owner, taskId, ...said };
@@ -78,7 +78,7 @@ export function storedAudit<Text extends Value>(tables: Tables<Text>): Audit {
       const found = await tables.read(
         `select * from ${audit} where ${[...own.texts, ...wanted.texts].join(' and ')} order by seq limit ?`,
         [...own.values, ...wanted.values, limit + 1],
-        (row: SaidRow<Text> & { readonly seq: number }) => ({ seq: row.seq, entry: entryOf(row, cells) }),
+        (row: AuditRow<Text> & { readonly seq: number }) => ({ seq: row.seq, entry: entryOf(row, cells) }),
       );
       const entries = found.slice(0, limit).map(({ entry }) => entry);
       if (found.length > limit) return { entries, nextCursor: String(found[limit - 1]!.seq) };

@@ -2,7 +2,7 @@
 
 import type { TaskId } from '../../model/task.ts';
 import type { Due, Store } from '../../ports/store.ts';
-import { Damaged, readingTask, soundOnly } from './corrupt.ts';
+import { Corrupt, readingTask, soundOnly } from './corrupt.ts';
 import { numberBefore } from './query/cursor.ts';
 import type { Tables, Value } from './tables.ts';
 import { eventsIn, type TaskRow, taskOf } from './task-texts.ts';
@@ -56,7 +56,7 @@ function inTables<Text extends Value>(tables: Tables<Text>): Pick<Store, OfTable
     own: `select count(*) as n from (select 1 from ${from} and owner = ? ${limited}) as counted`,
   });
   const countSql = {
-    kept: counted(`${tasks} ${by('tasks_by_owner')} where parent_id is null`),
+    stored: counted(`${tasks} ${by('tasks_by_owner')} where parent_id is null`),
     // Every root that is done has a moment when it goes.
     live: counted(`${tasks} ${by('tasks_live')} where parent_id is null and purge_at is null`),
   };
@@ -103,5 +103,5 @@ function inTables<Text extends Value>(tables: Tables<Text>): Pick<Store, OfTable
 
 /** An index of which a page was overwritten with another may lead anywhere; nobody may be shown the tasks of others. */
 export function confirm(isWhatWasAskedFor: boolean): void {
-  if (!isWhatWasAskedFor) throw new Damaged('an index leads to the wrong tasks');
+  if (!isWhatWasAskedFor) throw new Corrupt('an index leads to the wrong tasks');
 }

@@ -7,7 +7,7 @@ import type { TaskEvent } from '../../model/event.ts';
 import type { Json } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
 import type { ActiveTask, DoneTask, Task, TaskId } from '../../model/task.ts';
-import { Damaged, DamagedRecord, readingTask } from './corrupt.ts';
+import { Corrupt, CorruptRecord, readingTask } from './corrupt.ts';
 import type { Cells } from './encryption/cells.ts';
 
 // --- Tasks ------------------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ function taskText(task: Task): string {
 
 export function taskIn(text: string): Task {
   const stored = JSON.parse(text) as (Partial<Task> & Pick<Task, 'id'>) | null;
-  if (!stored?.id) throw new Damaged('a stored task is not readable');
+  if (!stored?.id) throw new Corrupt('a stored task is not readable');
   return {
     rootId: stored.id,
     ordinal: 0,
@@ -72,7 +72,7 @@ export interface TaskRow<Text> {
 
 export function taskOf<Text>({ id, body, lease_until }: TaskRow<Text>, cells: Cells<Text>): Task {
   const task = readingTask(id, () => taskIn(cells.read(body, 'tasks.body', id)));
-  if (task.id !== id) throw new DamagedRecord(id, 'what stands there is not this task');
+  if (task.id !== id) throw new CorruptRecord(id, 'what stands there is not this task');
   return withLease(task, lease_until);
 }
 
@@ -89,9 +89,9 @@ export function withResult<Text>(
 
 /** Leases are renewed in their column alone. */
 export function withLease(task: Task, leaseUntil: number | null): Task {
-  if (leaseUntil === null || task.phase === 'done' || !task.holder || task.holder.leaseUntil === leaseUntil)
+  if (leaseUntil === null || task.phase === 'done' || !task.worker || task.worker.leaseUntil === leaseUntil)
     return task;
-  return { ...task, holder: { ...task.holder, leaseUntil } };
+  return { ...task, worker: { ...task.worker, leaseUntil } };
 }
 
 function isApart(outcome: Outcome): outcome is ResultApart {
@@ -126,7 +126,7 @@ export function eventsOrNone(id: TaskId, read: () => string): readonly TaskEvent
   try {
     return readingTask(id, () => eventsIn(read()));
   } catch (error) {
-    if (error instanceof DamagedRecord) return [];
+    if (error instanceof CorruptRecord) return [];
     throw error;
   }
 }
@@ -142,7 +142,7 @@ export function journalIn<Text>(
 ): Json[] {
   const isInOrder = commits.every(({ version }, n) => version > (commits[n - 1]?.version ?? 0));
   if (commits.length !== count || !isInOrder || commits[0]?.version !== 1)
-    throw new DamagedRecord(id, 'some of its commits are missing');
+    throw new CorruptRecord(id, 'some of its commits are missing');
   return readingTask(id, () =>
     commits.flatMap(
       ({ version, journal }) => JSON.parse(cells.read(journal, 'commits.journal', id, version)) as Json[],

@@ -2,7 +2,7 @@
 
 import type { Task, TaskId } from '../../model/task.ts';
 import type { Family, Lineage } from '../../ports/change.ts';
-import { DamagedRecord } from './corrupt.ts';
+import { CorruptRecord } from './corrupt.ts';
 
 /** A task with its ancestors; undefined if it is not among the tasks. */
 export function lineageIn(tasks: { get(id: TaskId): Task | undefined }, id: TaskId): Lineage | undefined {
@@ -11,7 +11,7 @@ export function lineageIn(tasks: { get(id: TaskId): Task | undefined }, id: Task
   const ancestors: Task[] = [];
   for (let { parentId } = task; parentId !== undefined; parentId = ancestors.at(-1)!.parentId) {
     const parent = tasks.get(parentId);
-    if (!parent) throw new DamagedRecord(id, `its parent ${parentId} is missing`);
+    if (!parent) throw new CorruptRecord(id, `its parent ${parentId} is missing`);
     ancestors.push(parent);
   }
   return { task, ancestors };
@@ -34,7 +34,7 @@ export function familyIn(tasks: ReadonlyMap<TaskId, Task>, id: TaskId): Family |
 }
 
 /** They were started after the statement began that read their parent; the next statement sees them. */
-export class SubtasksMissing extends DamagedRecord {
+export class SubtasksMissing extends CorruptRecord {
   constructor(id: TaskId) {
     super(id, 'subtasks are missing below it');
   }

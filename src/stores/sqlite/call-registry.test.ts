@@ -14,8 +14,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { testHandles } from '../../testing/stores/test-call-registry.ts';
-import { sqliteHandles } from './call-registry.ts';
+import { testCallRegistry } from '../../testing/stores/test-call-registry.ts';
+import { sqliteCallRegistry } from './call-registry.ts';
 import { connect } from './driver.ts';
 import { openSqlite } from './open.ts';
 
@@ -37,13 +37,13 @@ const damages: readonly [string, (path: string) => void][] = [
 ];
 
 describe.each(damages)('the registry in a SQLite file (that may be %s)', (_, damage) => {
-  testHandles({
+  testCallRegistry({
     test,
     place: () => {
       const place = folder();
       const path = join(place, 'deeper', 'handles.db');
       return {
-        open: () => sqliteHandles(path),
+        open: () => sqliteCallRegistry(path),
         damage: () => damage(path),
         remove: () => rmSync(place, { recursive: true }),
       };
@@ -53,7 +53,11 @@ describe.each(damages)('the registry in a SQLite file (that may be %s)', (_, dam
 
 describe('the registry in a SQLite database in memory', () => {
   const notKept = 'a database in memory belongs to one connection';
-  testHandles({ test, place: () => ({ open: () => sqliteHandles('memory:'), remove: () => {} }), notKept });
+  testCallRegistry({
+    test,
+    place: () => ({ open: () => sqliteCallRegistry('memory:'), remove: () => {} }),
+    notKept,
+  });
 });
 
 function temporary(): string {
@@ -74,10 +78,10 @@ const record = {
 
 test('two processes that save at the same time lose nothing', async () => {
   const path = join(temporary(), 'handles.db');
-  const mine = sqliteHandles(path);
+  const mine = sqliteCallRegistry(path);
   const program = `
-    import { sqliteHandles } from ${JSON.stringify(new URL('handles.ts', import.meta.url).href)};
-    const handles = sqliteHandles(${JSON.stringify(path)});
+    import { sqliteCallRegistry } from ${JSON.stringify(new URL('handles.ts', import.meta.url).href)};
+    const handles = sqliteCallRegistry(${JSON.stringify(path)});
     console.log('ready');
     for (let n = 0; n < 100; n++) handles.save({ ...${JSON.stringify(record)}, id: 'theirs ' + n });
     handles.close();`;
@@ -98,7 +102,7 @@ test('two processes that save at the same time lose nothing', async () => {
 
 test('a record that is not readable is named by its file, with the remedy', () => {
   const path = join(temporary(), 'handles.db');
-  const handles = sqliteHandles(path);
+  const handles = sqliteCallRegistry(path);
   handles.save({ ...record, id: 'a' });
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
   const db = new DatabaseSync(path);
@@ -112,7 +116,7 @@ test('a record that is not readable is named by its file, with the remedy', () =
 });
 
 test('a registry that is closed says so', () => {
-  const handles = sqliteHandles('memory:');
+  const handles = sqliteCallRegistry('memory:');
   handles.close();
   expect(() => handles.get('a')).toThrow(expect.objectContaining({ code: 'STORE_CLOSED' }));
 });
@@ -120,7 +124,7 @@ test('a registry that is closed says so', () => {
 test('a place where nothing can be opened is named', () => {
   const place = temporary();
   mkdirSync(join(place, 'handles.db'));
-  expect(() => sqliteHandles(join(place, 'handles.db'))).toThrow(
+  expect(() => sqliteCallRegistry(join(place, 'handles.db'))).toThrow(
     /handles\.db: the database cannot be opened/,
   );
 });
@@ -132,7 +136,7 @@ test('a database of another program is refused, and left as it was', () => {
   const theirs = connect(file);
   onTestFinished(() => theirs.close());
   theirs.exec('create table songs (title text)');
-  expect(() => sqliteHandles(file)).toThrow(/songs\.db: this is a SQLite database of another program/);
+  expect(() => sqliteCallRegistry(file)).toThrow(/songs\.db: this is a SQLite database of another program/);
   expect(theirs.prepare('select name from sqlite_schema').all()).toMatchObject([{ name: 'songs' }]);
 });
 
@@ -141,7 +145,7 @@ test('a database from before the first release is refused, and left as it was', 
   const theirs = connect(file);
   onTestFinished(() => theirs.close());
   theirs.exec('create table holdfast_schema (version integer primary key)');
-  expect(() => sqliteHandles(file)).toThrow(
+  expect(() => sqliteCallRegistry(file)).toThrow(
     /tasks\.db: it was created by a Holdfast before its first release/,
   );
   expect(theirs.prepare('select name from sqlite_schema').all()).toMatchObject([{ name: 'holdfast_schema' }]);
@@ -150,7 +154,7 @@ test('a database from before the first release is refused, and left as it was', 
 test('a registry may share the file of a store', async () => {
   const file = join(temporary(), 'tasks.db');
   await (await openSqlite(file)).close();
-  const handles = sqliteHandles(file);
+  const handles = sqliteCallRegistry(file);
   handles.save({ ...record, id: 'a' });
   handles.close();
   await (await openSqlite(file)).close();

@@ -1,6 +1,6 @@
 /** The registry of a host's handles in a SQLite file, which several processes may share. */
 import { dirname } from 'node:path';
-import type { HandleRecord, Handles } from '../../client/call-registry.ts';
+import type { CallRecord, CallRegistry } from '../../client/call-registry.ts';
 import { StoreError, storeClosed } from '../../ports/store-errors.ts';
 import { type Encryption, type Keys, readKeys } from '../shared/encryption/keys.ts';
 import { introduced, settled, unlock } from '../shared/encryption/record.ts';
@@ -29,7 +29,10 @@ const table = `
 `;
 
 /** Opens the file, or makes it. `memory:` is for tests. */
-export function sqliteHandles(path: string, options: { readonly encryption?: Encryption } = {}): Handles {
+export function sqliteCallRegistry(
+  path: string,
+  options: { readonly encryption?: Encryption } = {},
+): CallRegistry {
   const isMemory = isInMemory(path);
   const keys = options.encryption && readKeys(options.encryption, path);
   let db: Connection | undefined;
@@ -82,7 +85,7 @@ function isCompacted(db: Connection, { record }: Vault): boolean {
   }
 }
 
-function handlesIn(db: Connection, path: string, keys: Keys | undefined): Handles {
+function handlesIn(db: Connection, path: string, keys: Keys | undefined): CallRegistry {
   const sql = prepare(db);
   const cells = new Vault(db, keys, path);
   const attempt = <T>(act: () => T): T => {
@@ -93,7 +96,7 @@ function handlesIn(db: Connection, path: string, keys: Keys | undefined): Handle
       throw worded(error, path);
     }
   };
-  const read = ({ id, body }: HandleRow): HandleRecord => {
+  const read = ({ id, body }: HandleRow): CallRecord => {
     const text = attempt(() => cells.read(body, column, id));
     try {
       return JSON.parse(text);

@@ -2,8 +2,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { HoldfastError, type StoreErrorCode } from '../../model/errors.ts';
-import { StoreError, storeClosed, TaskDamaged } from '../../ports/store-errors.ts';
-import { Damaged, DamagedRecord } from '../shared/corrupt.ts';
+import { StoreError, storeClosed, TaskCorrupt } from '../../ports/store-errors.ts';
+import { Corrupt, CorruptRecord } from '../shared/corrupt.ts';
 
 export type Connection = DatabaseSync;
 
@@ -132,8 +132,8 @@ export function worded(error: unknown, file: string): unknown {
     new StoreError(kind, file, problem, remedy, error);
   switch (code) {
     case undefined:
-      if (error instanceof DamagedRecord) return new TaskDamaged(file, error.taskId, message, error);
-      if (error instanceof Damaged) return corrupt(file, message, error);
+      if (error instanceof CorruptRecord) return new TaskCorrupt(file, error.taskId, message, error);
+      if (error instanceof Corrupt) return corrupt(file, message, error);
       return error instanceof SyntaxError ? corrupt(file, 'a stored value is not readable', error) : error;
     case primary.full:
     case 'ENOSPC':

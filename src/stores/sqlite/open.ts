@@ -29,8 +29,8 @@ import { readEncryption, Vault } from './encryption/vault.ts';
 import { networkFileSystemOf } from './file/file-system.ts';
 import { makePrivateFile, makePrivateFolder } from './file/private-files.ts';
 import { Shrinking } from './file/shrinking.ts';
-import { readSeal, readSealOfFileAlone, renewSeal, sealing } from './file/transaction-counter.ts';
-import { sqliteSurvey } from './query/query.ts';
+import { counting, readCounter, readCounterOfFileAlone, renewCounter } from './file/transaction-counter.ts';
+import { sqliteQueries } from './query/query.ts';
 import { type Instance, joinInstances, soleInstance } from './queue/process-liveness.ts';
 import { SqliteQueue } from './queue/queue.ts';
 import { migrate, requestSql, versionOf } from './schema.ts';
@@ -118,7 +118,7 @@ interface Parts {
 }
 
 function assemble({ db, file, place, instance, clock, keys, watch }: Parts): SqliteDatabase {
-  const { incarnation, transactions } = readSeal(db);
+  const { incarnation, transactions } = readCounter(db);
   const cells = new Vault(db, keys, place);
   const rows = new Rows(db, cells);
   const feed = new Feed(db, rows, watch);
@@ -131,7 +131,7 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
       // Another process may have introduced a key, which this one may not have.
       cells.refresh();
     },
-    seal: sealing(db),
+    seal: counting(db),
     committed(transaction) {
       if (transaction !== undefined) {
         instance.mark(incarnation, transaction);
@@ -143,7 +143,7 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
   });
   const shrinking = new Shrinking({ db, commands, file, place });
   const queue = new SqliteQueue({ db, commands, feed, instance, clock, file: place });
-  const survey = sqliteSurvey({ db, file, cells, clock, place });
+  const survey = sqliteQueries({ db, file, cells, clock, place });
   let rekeying: Promise<RekeyReport> | undefined;
   let isClosing = false;
   let closed = false;
@@ -172,7 +172,7 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
     sessions: storedSessions(tables),
     calls: storedCalls(tables, requestSql),
     audit: storedAudit(tables),
-    survey,
+    queries: survey,
     close: () => store.close(),
     backup: async (target) => {
       if (closed) throw storeClosed(place);
@@ -200,7 +200,7 @@ function introduceKey(db: Connection, keys: Keys, place: string): void {
 
 /** True of a file that has never held a value. */
 function isUnused(db: Connection): boolean {
-  const { transactions, newestCommit } = readSeal(db);
+  const { transactions, newestCommit } = readCounter(db);
   if (transactions + newestCommit > 0) return false;
   const tables = ['tasks', 'commits', 'secrets', 'sessions', 'audit'];
   return tables.every((table) => db.prepare(`select 1 from ${table} limit 1`).get() === undefined);
@@ -251,8 +251,8 @@ function expectDatabase(file: string, instance: Instance): void {
 
 /** An acknowledged commit that is no longer there, or a damaged page, must be said, not passed over. */
 function checkNothingIsMissing({ db, file, instance }: Parts & { readonly file: string }): void {
-  const { incarnation } = readSeal(db);
-  const alone = readSealOfFileAlone(file);
+  const { incarnation } = readCounter(db);
+  const alone = readCounterOfFileAlone(file);
   if (alone && alone.incarnation !== incarnation) {
     throw new StoreError(
       'STORE_CORRUPT',
@@ -263,7 +263,7 @@ function checkNothingIsMissing({ db, file, instance }: Parts & { readonly file: 
   }
   // The marks first: the other way round, a commit of another process in between would look like a loss.
   const acknowledged = instance.highestMark(incarnation);
-  const { transactions, newestCommit } = readSeal(db);
+  const { transactions, newestCommit } = readCounter(db);
   if (acknowledged > transactions) {
     // A log older than the file would undo what the file holds.
     const leftovers = `${alone && alone.transactions > transactions ? `${file}-wal and ` : ''}${file}-instances`;
@@ -335,7 +335,7 @@ async function backUp(source: string | Connection, target: string): Promise<void
     const copy = connect(unfinished);
     try {
       copy.exec('pragma journal_mode = delete');
-      inTransaction(copy, () => renewSeal(copy));
+      inTransaction(copy, () => renewCounter(copy));
     } finally {
       copy.close();
     }

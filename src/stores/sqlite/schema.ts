@@ -21,10 +21,10 @@ import { crashPoint } from '../../ports/crash-point.ts';
 import { StoreError } from '../../ports/store-errors.ts';
 import { runtime } from '../../runtime/runtime.ts';
 import type { RequestSql } from '../shared/calls.ts';
-import { Damaged } from '../shared/corrupt.ts';
+import { Corrupt } from '../shared/corrupt.ts';
 import type { Connection } from './driver.ts';
 import { encryptionTable } from './encryption/vault.ts';
-import { renewSeal, sealTable } from './file/transaction-counter.ts';
+import { counterTable, renewCounter } from './file/transaction-counter.ts';
 import { auditTables } from './tasks/audit.ts';
 
 /** The request with which the id of a call ends; in a session a point stands before it. */
@@ -119,7 +119,7 @@ const migrations: readonly string[] = [
   create index sessions_by_seen_at on sessions (seen_at);
   ${auditTables}
   ${encryptionTable}
-  ${sealTable}
+  ${counterTable}
   `,
 ];
 
@@ -161,7 +161,7 @@ export function versionOf(db: Connection, file: string): number {
       from ${versionTable}`)
     .get() as { version: number; count: number };
   const isEmptied = version === 0 && tables.has('tasks');
-  if (version !== count || isEmptied) throw new Damaged('its table of versions is not whole');
+  if (version !== count || isEmptied) throw new Corrupt('its table of versions is not whole');
   if (version > migrations.length) {
     throw new StoreError(
       'STORE_TOO_NEW',
@@ -186,7 +186,7 @@ export function migrate(db: Connection, file: string): void {
     applied.run(index + 1, new Date(runtime.now()).toISOString());
     crashPoint('open: migrating');
   }
-  if (version === 0) renewSeal(db);
+  if (version === 0) renewCounter(db);
   // SQLite opens a file that may only be read all the same: it is refused here, not at the first commit.
   db.exec('delete from holdfast_seal where false');
 }

@@ -14,7 +14,7 @@ import { testQueue } from '../../testing/stores/test-queue.ts';
 import { testStore } from '../../testing/stores/test-store.ts';
 import { connect } from './driver.ts';
 import { openSqlite } from './open.ts';
-import { Turns } from './queue/fair-order.ts';
+import { FairOrder } from './queue/fair-order.ts';
 
 async function file(): Promise<Place> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
@@ -67,10 +67,10 @@ test('a task whose timer another process puts in line while it is selected is cl
   await database.store.update('task', request.id, (task) => rules.park(task, held!.claim, given, 1));
 
   const db = connect(file);
-  const other = new Turns(db);
-  const { next } = Turns.prototype;
-  const selecting = vi.spyOn(Turns.prototype, 'next').mockImplementationOnce(function (
-    this: Turns,
+  const other = new FairOrder(db);
+  const { next } = FairOrder.prototype;
+  const selecting = vi.spyOn(FairOrder.prototype, 'next').mockImplementationOnce(function (
+    this: FairOrder,
     ...asked
   ) {
     other.enqueueDue(tools, Date.now());

@@ -4,11 +4,11 @@ import * as rules from '../../engine/rules/transitions.ts';
 import { type ClaimRequest, claimTasks } from '../../engine/worker/claiming.ts';
 import type { Json } from '../../model/json.ts';
 import type { Failed, Success } from '../../model/outcome.ts';
-import type { Standing } from '../../model/status.ts';
+import type { TaskStatus } from '../../model/status.ts';
 import type { NewTask, Task, TaskId } from '../../model/task.ts';
 import type { Change, Verdict } from '../../ports/change.ts';
 import type { HistoryPage } from '../../ports/query.ts';
-import type { Claim, Claimed, Database, FreedHolder } from '../../ports/queue.ts';
+import type { Claim, Claimed, Database, FreedWorker } from '../../ports/queue.ts';
 import type { Reach, Store } from '../../ports/store.ts';
 import { aTask } from '../fixtures.ts';
 import type { ManualClock } from '../manual-clock.ts';
@@ -57,7 +57,7 @@ export class StoreCommands {
   }
 
   /** Claims a task for a worker of that name, which need not exist. */
-  async claimOne({ id }: Pick<Task, 'id'>, name = 'worker', freed?: FreedHolder): Promise<Claim> {
+  async claimOne({ id }: Pick<Task, 'id'>, name = 'worker', freed?: FreedWorker): Promise<Claim> {
     const { task } = await this.act('task', { id }, (now, at) =>
       rules.claim(now, { name, leaseMs }, at, freed),
     );
@@ -126,7 +126,7 @@ export class StoreCommands {
   }
 
   /** A published root that stands like that. */
-  async standing(how: Standing, given: Partial<NewTask> = {}): Promise<TaskId> {
+  async standing(how: TaskStatus, given: Partial<NewTask> = {}): Promise<TaskId> {
     const { id } = await this.create(given);
     if (how === 'queued') return id;
     const claim = await this.claimOne({ id });

@@ -41,8 +41,8 @@ export function checks({ test, place, notShared }: SuiteOptions): { check: Check
       const again = async (): Promise<Bench> => {
         const database = await here.open(clock);
         opened.push(database);
-        const { store, queue, secrets, sessions, calls, audit, survey } = database;
-        const ports = { store, queue, secrets, sessions, calls, audit, survey };
+        const { store, queue, secrets, sessions, calls, audit, queries } = database;
+        const ports = { store, queue, secrets, sessions, calls, audit, queries };
         const tasks = new StoreCommands(database, clock);
         return { ...ports, close: () => database.close(), clock, tasks, again };
       };

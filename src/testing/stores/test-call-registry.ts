@@ -1,27 +1,27 @@
 /** The examination that every registry of handles takes. */
 import assert from 'node:assert/strict';
-import type { HandleRecord, Handles } from '../../client/call-registry.ts';
+import type { CallRecord, CallRegistry } from '../../client/call-registry.ts';
 import { HoldfastError } from '../../model/errors.ts';
 import type { TestFunction } from './suite.ts';
 
 /** A fresh, empty place for handles, and how to open it. */
-export interface HandlesPlace {
+export interface CallRegistryPlace {
   /** Opens the place; a second call opens it again beside the first, as another process would. */
-  open(): Handles;
+  open(): CallRegistry;
   /** Makes what was written unreadable. Where nothing can be, there is no such thing. */
   damage?(): Promise<void> | void;
   remove(): Promise<void> | void;
 }
 
-export interface HandlesSuiteOptions {
+export interface CallRegistrySuiteOptions {
   readonly test: TestFunction;
   /** Makes a place for one test. */
-  readonly place: () => Promise<HandlesPlace> | HandlesPlace;
+  readonly place: () => Promise<CallRegistryPlace> | CallRegistryPlace;
   /** Why nothing outlives the registry; tests of what does are then left out. */
   readonly notKept?: string;
 }
 
-const record: HandleRecord = {
+const record: CallRecord = {
   id: 'a',
   server: 'reef',
   method: 'tools/call',
@@ -32,7 +32,7 @@ const record: HandleRecord = {
   isDelivered: false,
 };
 
-const everything: HandleRecord = {
+const everything: CallRecord = {
   ...record,
   target: { url: 'https://reef.example/mcp' },
   dialect: '2026-07-28',
@@ -43,17 +43,17 @@ const everything: HandleRecord = {
 };
 
 interface Bench {
-  readonly handles: Handles;
+  readonly handles: CallRegistry;
   /** Opens the same place once more. */
-  open(): Handles;
-  readonly here: HandlesPlace;
+  open(): CallRegistry;
+  readonly here: CallRegistryPlace;
 }
 
-export function testHandles({ test, place, notKept }: HandlesSuiteOptions): void {
+export function testCallRegistry({ test, place, notKept }: CallRegistrySuiteOptions): void {
   const check = (title: string, run: (bench: Bench) => Promise<void> | void) => {
     test(title, async () => {
       const here = await place();
-      const opened: Handles[] = [];
+      const opened: CallRegistry[] = [];
       const open = () => {
         const handles = here.open();
         opened.push(handles);
@@ -81,7 +81,7 @@ export function testHandles({ test, place, notKept }: HandlesSuiteOptions): void
 
   check('what a host does to a record later changes nothing', ({ handles }) => {
     const mine = structuredClone(everything) as { answers: Record<string, object>; params: object };
-    handles.save(mine as unknown as HandleRecord);
+    handles.save(mine as unknown as CallRecord);
     mine.answers.other = {};
     const read = handles.get('a') as unknown as typeof mine;
     read.answers.another = {};
@@ -126,7 +126,7 @@ export function testHandles({ test, place, notKept }: HandlesSuiteOptions): void
 
   check('a large handle is kept whole', ({ handles }) => {
     const text = 'x'.repeat(8 * 1024 * 1024);
-    const large: HandleRecord = { ...record, ending: { kind: 'result', result: { content: [{ text }] } } };
+    const large: CallRecord = { ...record, ending: { kind: 'result', result: { content: [{ text }] } } };
     handles.save(large);
     handles.save({ ...large, isDelivered: true });
     assert.deepEqual(handles.get('a'), { ...large, isDelivered: true });
@@ -184,6 +184,6 @@ export function testHandles({ test, place, notKept }: HandlesSuiteOptions): void
   );
 }
 
-function ids(records: readonly HandleRecord[]): string[] {
+function ids(records: readonly CallRecord[]): string[] {
   return records.map(({ id }) => id);
 }

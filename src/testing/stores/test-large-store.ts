@@ -56,7 +56,7 @@ export function testHistories(options: SuiteOptions): void {
 
   check(
     'passes that did nothing are left out of a history, the oldest first',
-    async ({ store, survey, clock, tasks }) => {
+    async ({ store, queries: survey, clock, tasks }) => {
       const { task, claim } = await tasks.claimed();
       const leaveOut = (limit: number) => store.leaveOut(clock.now() - hour, limit);
       const history = async (afterVersion: number, limit = 100) =>

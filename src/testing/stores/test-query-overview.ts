@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { checks } from './suite.ts';
 
 export function testOverview({ check }: ReturnType<typeof checks>): void {
-  check('an overview counts what lives and what has ended', async ({ survey, clock, tasks }) => {
+  check('an overview counts what lives and what has ended', async ({ queries: survey, clock, tasks }) => {
     const since = clock.now();
     for (const how of ['queued', 'running', 'waiting', 'waiting'] as const)
       await tasks.standing(how, { tool: 'print' });
@@ -24,7 +24,7 @@ export function testOverview({ check }: ReturnType<typeof checks>): void {
     ]);
   });
 
-  check('what ended is in the bucket of its end', async ({ survey, clock, tasks }) => {
+  check('what ended is in the bucket of its end', async ({ queries: survey, clock, tasks }) => {
     const since = clock.now();
     for (let n = 0; n < 4; n++) {
       await tasks.standing('completed');
@@ -49,7 +49,7 @@ export function testOverview({ check }: ReturnType<typeof checks>): void {
     assert.deepEqual(await counts(since + 10_000_000, 2), [6, 0]);
   });
 
-  check('tools are counted by whichever name', async ({ survey, clock, tasks }) => {
+  check('tools are counted by whichever name', async ({ queries: survey, clock, tasks }) => {
     const since = clock.now();
     const names = [
       'scan',
@@ -71,7 +71,7 @@ export function testOverview({ check }: ReturnType<typeof checks>): void {
     assert.deepEqual([ended.completed, ended.lost], [names.length, names.length]);
   });
 
-  check('durations are right to a few per cent', async ({ survey, clock, tasks }) => {
+  check('durations are right to a few per cent', async ({ queries: survey, clock, tasks }) => {
     const since = clock.now();
     for (let n = 1; n <= 20; n++) {
       const { claim } = await tasks.claimed();
@@ -84,7 +84,7 @@ export function testOverview({ check }: ReturnType<typeof checks>): void {
     assert.ok(Math.abs(ended.p95Ms! - 1_900) < 90, `95 % is ${ended.p95Ms}`);
   });
 
-  check('it tells since when the oldest task is ready', async ({ survey, clock, tasks }) => {
+  check('it tells since when the oldest task is ready', async ({ queries: survey, clock, tasks }) => {
     const readySince = async (owner?: string) => {
       const query = { since: clock.now() - 1, until: clock.now(), buckets: 1 };
       return (await survey.overview({ ...query, ...(owner !== undefined && { owner }) })).readySince;

@@ -4,14 +4,14 @@ import * as rules from '../../engine/rules/transitions.ts';
 import { pagesOf } from '../../model/paging.ts';
 import type { NewTask, Task, TaskId } from '../../model/task.ts';
 import type { Change } from '../../ports/change.ts';
-import type { Survey, SurveyFilter } from '../../ports/query.ts';
+import type { TaskFilter, TaskQueries } from '../../ports/query.ts';
 import { ids, type StoreCommands } from './store-commands.ts';
 import type { checks } from './suite.ts';
 
 /** Lists everything that fits, in pages of `limit`, and counts it: where one is wrong the other is too. */
 export async function expectFound(
-  survey: Survey,
-  filter: SurveyFilter,
+  survey: TaskQueries,
+  filter: TaskFilter,
   wanted: readonly TaskId[],
   limit = 100,
 ): Promise<void> {
@@ -40,50 +40,56 @@ function withdraw(tasks: StoreCommands, child: Task): Promise<Change> {
 }
 
 export function testAsking({ check }: ReturnType<typeof checks>): void {
-  const waiting = { standings: ['waiting'] } as const;
+  const waiting = { statuses: ['waiting'] } as const;
 
-  check('a subtask that asks is found among what waits, at any depth', async ({ store, survey, tasks }) => {
-    const { root, child } = await asking(tasks);
-    await expectFound(survey, waiting, [child.id]);
-    const [listed] = (await survey.list({ ...waiting, limit: 1 })).tasks;
-    assert.deepEqual(listed, await store.get(child.id));
-    assert.equal(listed?.parentId, root.id);
-    const { claim } = await tasks.claimed();
-    const middle = await tasks.startChild(claim);
-    const grandchild = await tasks.startChild(await tasks.claimOne(middle));
-    await expectFound(survey, waiting, [child.id]);
-    await tasks.ask(await tasks.claimOne(grandchild));
-    await expectFound(survey, waiting, [grandchild.id, child.id]);
-  });
+  check(
+    'a subtask that asks is found among what waits, at any depth',
+    async ({ store, queries: survey, tasks }) => {
+      const { root, child } = await asking(tasks);
+      await expectFound(survey, waiting, [child.id]);
+      const [listed] = (await survey.list({ ...waiting, limit: 1 })).tasks;
+      assert.deepEqual(listed, await store.get(child.id));
+      assert.equal(listed?.parentId, root.id);
+      const { claim } = await tasks.claimed();
+      const middle = await tasks.startChild(claim);
+      const grandchild = await tasks.startChild(await tasks.claimOne(middle));
+      await expectFound(survey, waiting, [child.id]);
+      await tasks.ask(await tasks.claimOne(grandchild));
+      await expectFound(survey, waiting, [grandchild.id, child.id]);
+    },
+  );
 
-  check('other lists are of roots, whatever is asked below', async ({ survey, clock, tasks }) => {
+  check('other lists are of roots, whatever is asked below', async ({ queries: survey, clock, tasks }) => {
     const first = await asking(tasks);
     const second = await asking(tasks);
     const roots = [second.root.id, first.root.id];
     await expectFound(survey, {}, roots);
-    await expectFound(survey, { standings: ['running'] }, roots);
+    await expectFound(survey, { statuses: ['running'] }, roots);
     await expectFound(survey, { tool: first.child.tool }, []);
     await expectFound(survey, { since: 0, until: clock.now() + 1 }, roots);
   });
 
-  check('roots and subtasks that wait are one list, and its pages are whole', async ({ survey, tasks }) => {
-    const wanted: TaskId[] = [];
-    const all: TaskId[] = [];
-    for (let n = 0; n < 5; n++) {
-      const { root, child } = await asking(tasks);
-      await tasks.create();
-      const own = await tasks.standing('waiting');
-      wanted.unshift(own, child.id);
-      all.unshift(own, child.id, root.id);
-    }
-    for (const limit of [1, 2, 3, 10]) await expectFound(survey, waiting, wanted, limit);
-    await expectFound(survey, { standings: ['waiting', 'failed'] }, wanted);
-    await expectFound(survey, { standings: ['waiting', 'completed'] }, wanted);
-    await expectFound(survey, { standings: ['running', 'waiting'] }, all);
-    assert.deepEqual(await survey.count(waiting, 7), { count: 7, isMore: true });
-  });
+  check(
+    'roots and subtasks that wait are one list, and its pages are whole',
+    async ({ queries: survey, tasks }) => {
+      const wanted: TaskId[] = [];
+      const all: TaskId[] = [];
+      for (let n = 0; n < 5; n++) {
+        const { root, child } = await asking(tasks);
+        await tasks.create();
+        const own = await tasks.standing('waiting');
+        wanted.unshift(own, child.id);
+        all.unshift(own, child.id, root.id);
+      }
+      for (const limit of [1, 2, 3, 10]) await expectFound(survey, waiting, wanted, limit);
+      await expectFound(survey, { statuses: ['waiting', 'failed'] }, wanted);
+      await expectFound(survey, { statuses: ['waiting', 'completed'] }, wanted);
+      await expectFound(survey, { statuses: ['running', 'waiting'] }, all);
+      assert.deepEqual(await survey.count(waiting, 7), { count: 7, isMore: true });
+    },
+  );
 
-  check('all that a filter says holds for subtasks too', async ({ survey, clock, tasks }) => {
+  check('all that a filter says holds for subtasks too', async ({ queries: survey, clock, tasks }) => {
     const { root, child } = await asking(tasks);
     const at = clock.now();
     clock.advance(200_000);
@@ -102,7 +108,7 @@ export function testAsking({ check }: ReturnType<typeof checks>): void {
     await expectFound(survey, { ...waiting, text: 'nothing of the kind' }, []);
   });
 
-  check('a subtask of a plain call is found as any other', async ({ survey, clock, tasks }) => {
+  check('a subtask of a plain call is found as any other', async ({ queries: survey, clock, tasks }) => {
     const unpublished = { servedBy: 'here', until: clock.now() + 60_000 };
     const { child } = await asking(tasks, { unpublished });
     const overview = { since: clock.now() - 1, until: clock.now(), buckets: 1 };
@@ -111,7 +117,7 @@ export function testAsking({ check }: ReturnType<typeof checks>): void {
     assert.equal((await survey.overview(overview)).live.waiting, 1);
   });
 
-  check('an overview counts what its lists have', async ({ survey, clock, tasks }) => {
+  check('an overview counts what its lists have', async ({ queries: survey, clock, tasks }) => {
     const { child } = await asking(tasks, { tool: 'collect' });
     await asking(tasks, { tool: 'collect' });
     await tasks.standing('waiting', { tool: 'print' });
@@ -134,7 +140,7 @@ export function testAsking({ check }: ReturnType<typeof checks>): void {
     assert.equal((await counts()).live.waiting, 2);
   });
 
-  check('whoever ceases to ask is no longer found', async ({ survey, tasks }) => {
+  check('whoever ceases to ask is no longer found', async ({ queries: survey, tasks }) => {
     const answered = await asking(tasks);
     const ended = await asking(tasks);
     await expectFound(survey, waiting, [ended.child.id, answered.child.id]);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import * as rules from '../../engine/rules/transitions.ts';
 import { refusal } from '../../model/errors.ts';
 import type { TaskId } from '../../model/task.ts';
-import type { Claimed, Database, FreedHolder, Queue } from '../../ports/queue.ts';
+import type { Claimed, Database, FreedWorker, Queue } from '../../ports/queue.ts';
 import { pause } from '../../runtime/runtime.ts';
 import type { ManualClock } from '../manual-clock.ts';
 import { leaseMs, type StoreCommands, tools } from './store-commands.ts';
@@ -136,7 +136,7 @@ export function testQueue(options: SuiteOptions): void {
     const other = await again();
     await tasks.create();
     await tasks.claim({ leaseMs: shortLeaseMs });
-    for (let found: readonly FreedHolder[] = []; found.length === 0; ) {
+    for (let found: readonly FreedWorker[] = []; found.length === 0; ) {
       const stop = other.queue.onWork(() => {});
       await aMoment(clock);
       found = await freedHolders(other);
@@ -150,7 +150,7 @@ export function testQueue(options: SuiteOptions): void {
       const other = await again();
       const { id } = await tasks.create();
       const [held] = await tasks.claim({ leaseMs: shortLeaseMs });
-      let freed: FreedHolder | undefined;
+      let freed: FreedWorker | undefined;
       while (!freed) {
         await aMoment(clock);
         [freed] = await freedHolders(other);
@@ -318,8 +318,8 @@ export function testQueue(options: SuiteOptions): void {
 }
 
 /** Holders that lost their right, as the rule is told; it refuses, so that nothing is claimed. */
-async function freedHolders({ store }: Database): Promise<FreedHolder[]> {
-  const found: FreedHolder[] = [];
+async function freedHolders({ store }: Database): Promise<FreedWorker[]> {
+  const found: FreedWorker[] = [];
   await store.claim({ tools, limit: 1, running: new Set(), except: new Set() }, (task, freed) => {
     if (freed) found.push(freed);
     return refusal('NOT_CLAIMABLE', task.id, 'parked');

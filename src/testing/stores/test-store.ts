@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import * as rules from '../../engine/rules/transitions.ts';
 import { hasCode } from '../../model/errors.ts';
 import type { NewTask, Task } from '../../model/task.ts';
-import type { CommitNotice } from '../../ports/store.ts';
+import type { CommittedChange } from '../../ports/store.ts';
 import { aTask } from '../fixtures.ts';
 import { briefly, ids, type StoreCommands } from './store-commands.ts';
 import { checks, type SuiteOptions } from './suite.ts';
@@ -55,7 +55,7 @@ export function testStore(options: SuiteOptions): void {
       const request = { servedBy: 'a', until: clock.now() + 1_000 };
       const unpublished = await tasks.create({ owner: 'bob', unpublished: request });
       const counts = async () => {
-        const kinds = ['live', 'kept'] as const;
+        const kinds = ['live', 'stored'] as const;
         const of = (owner?: string) => Promise.all(kinds.map((what) => store.count(owner, what, 10)));
         return { alice: await of('alice'), bob: await of('bob'), carol: await of('carol'), all: await of() };
       };
@@ -63,8 +63,8 @@ export function testStore(options: SuiteOptions): void {
       await tasks.end(first);
       await tasks.end(unpublished);
       assert.deepEqual(await counts(), { alice: [1, 2], bob: [0, 1], carol: [0, 0], all: [1, 3] });
-      assert.equal(await store.count(undefined, 'kept', 2), 2);
-      assert.equal(await store.count('alice', 'kept', 1), 1);
+      assert.equal(await store.count(undefined, 'stored', 2), 2);
+      assert.equal(await store.count('alice', 'stored', 1), 1);
       await tasks.purge(first);
       assert.deepEqual((await counts()).all, [1, 2]);
     },
@@ -223,7 +223,7 @@ export function testStore(options: SuiteOptions): void {
   check(
     'a subscriber hears of every commit and its tree in order, and can read it',
     async ({ store, tasks }) => {
-      const heard: CommitNotice[] = [];
+      const heard: CommittedChange[] = [];
       const readable: Promise<boolean>[] = [];
       const stop = store.subscribe((notice) => {
         heard.push(notice);

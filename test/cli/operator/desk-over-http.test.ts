@@ -5,11 +5,11 @@ import { expect, onTestFinished, test } from 'vitest';
 import { follow } from '../../../src/cli/operator/live-view.ts';
 import { deskOverHttp, ServerAway, serverAddress } from '../../../src/cli/operator/operator-over-http.ts';
 import { CommandFailed, WrongUsage } from '../../../src/cli/usage.ts';
-import type { OperatorDesk } from '../../../src/operator/api.ts';
+import type { OperatorApi } from '../../../src/operator/api.ts';
 import { DeskServer, token } from './desk-server.ts';
 import { killed, several, summary } from './stories.ts';
 
-async function served(): Promise<{ server: DeskServer; desk: OperatorDesk }> {
+async function served(): Promise<{ server: DeskServer; desk: OperatorApi }> {
   const server = await new DeskServer().start();
   onTestFinished(() => server.stop().catch(() => {}));
   return { server, desk: deskOverHttp({ base: server.url, token }) };
@@ -31,7 +31,7 @@ test.for(['127.0.0.1:7420', 'ftp://x', 'nowhere'])('%s is no address, and one is
 
 test('filters travel as the API has them, and nothing that was not said', async () => {
   const { server, desk } = await served();
-  await desk.list({ standings: ['failed', 'lost'], tool: 'a&b', since: 5, limit: 3, cursor: 'c' });
+  await desk.list({ statuses: ['failed', 'lost'], tool: 'a&b', since: 5, limit: 3, cursor: 'c' });
   await desk.list({});
   await desk.count({ owner: 'é', text: 'x y' });
   expect(server.requests).toEqual([
@@ -61,13 +61,13 @@ test('what operators do travels as JSON, and the token with it', async () => {
 
 test('an id is one part of a path, whatever is in it', async () => {
   const { server, desk } = await served();
-  expect(await desk.story('../about?x=#')).toBeUndefined();
+  expect(await desk.details('../about?x=#')).toBeUndefined();
   expect(server.requests).toEqual(['GET /tasks/..%2Fabout%3Fx%3D%23']);
 });
 
 test('a task that is not there is undefined to those who look, and an error to those who act', async () => {
   const { desk } = await served();
-  expect(await desk.story('none')).toBeUndefined();
+  expect(await desk.details('none')).toBeUndefined();
   expect(await desk.result('none')).toBeUndefined();
   await expect(desk.cancel('none')).rejects.toThrow(CommandFailed);
 });

@@ -6,7 +6,7 @@ import {
   apiPath,
   type ChangeMessage,
   type OverviewReport,
-  type TaskStory,
+  type TaskDetails,
   type TaskSummary,
 } from '../../../src/operator/api.ts';
 import { listen } from '../../kit/port.ts';
@@ -16,7 +16,7 @@ export const token = 'a token for those who operate this';
 
 export class DeskServer {
   tasks: readonly TaskSummary[] = [];
-  stories = new Map<string, TaskStory>();
+  stories = new Map<string, TaskDetails>();
   overview: Partial<OverviewReport> = {};
   /** What it was asked for and told, without the path of the API. */
   readonly requests: string[] = [];
@@ -48,7 +48,7 @@ export class DeskServer {
   }
 
   /** The task and its story as they are from now on. */
-  set story(story: TaskStory) {
+  set story(story: TaskDetails) {
     this.stories.set(story.task.id, story);
   }
 
@@ -89,7 +89,8 @@ export class DeskServer {
     const text = query.get('text') ?? '';
     const standings = query.getAll('status');
     const listed = this.tasks.filter(
-      ({ id, standing }) => id.includes(text) && (standings.length === 0 || standings.includes(standing)),
+      ({ id, status: standing }) =>
+        id.includes(text) && (standings.length === 0 || standings.includes(standing)),
     );
     if (what === 'count') return { count: listed.length + this.unlisted, isMore: false };
     if (what !== 'tasks') return undefined;
@@ -115,8 +116,8 @@ export class DeskServer {
       now,
       since: now - 3_600_000,
       until: now,
-      waiting: this.tasks.filter(({ standing }) => standing === 'waiting'),
-      failing: this.tasks.filter(({ standing }) => standing === 'failed' || standing === 'lost'),
+      waiting: this.tasks.filter(({ status: standing }) => standing === 'waiting'),
+      failing: this.tasks.filter(({ status: standing }) => standing === 'failed' || standing === 'lost'),
       ...this.overview,
     };
   }

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sqlite } from 'holdfast/sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { TaskStory, TaskSummary } from '../../../src/operator/api.ts';
+import type { TaskDetails, TaskSummary } from '../../../src/operator/api.ts';
 import { askedBelow, delegate, operatorToken, stage, tools } from '../../operator/stage.ts';
 import { emptyDatabase } from '../../postgres/database.ts';
 import { query } from '../../postgres/server.ts';
@@ -148,7 +148,7 @@ test('a server knows what is secret; over the store everything is hidden unless 
   const home = new Home(env);
   const shown = async (...args: string[]) => {
     const { stdout, stderr } = await home.run('tasks', 'show', id, '--json', ...args);
-    return { story: JSON.parse(stdout) as TaskStory, stderr };
+    return { story: JSON.parse(stdout) as TaskDetails, stderr };
   };
   const byServer = await shown(...ways.url);
   expect(byServer.story.arguments).toEqual({ card: { number: '[redacted]' } });

@@ -106,7 +106,7 @@ describe('a waterfall', () => {
   });
 
   test('has a row for a task that nobody has begun', () => {
-    expect(waterfall(story({ task: summary({ standing: 'queued' }) }), look).join('\n')).toMatch(
+    expect(waterfall(story({ task: summary({ status: 'queued' }) }), look).join('\n')).toMatch(
       /^queued .*░▸/m,
     );
   });
@@ -175,7 +175,7 @@ test('what a task says cannot steer the terminal', () => {
   const text = [
     ...drawStory(
       story({
-        task: summary({ tool: nasty, owner: nasty, statusMessage: nasty, stuck: nasty }),
+        task: summary({ tool: nasty, owner: nasty, statusMessage: nasty, blocked: nasty }),
         arguments: { [nasty]: nasty },
         origin: { dialect: nasty, method: nasty },
         passes: [pass({ holder: nasty })],

@@ -131,7 +131,7 @@ test.concurrent.for([
   ['a lost task', { kind: 'lost', message: 'Nobody knows.' }, 'holdfast: Nobody knows.\n'],
 ] as const)('%s is told on stderr, and ends the command with 1', async ([, outcome, stderr]) => {
   const desk = await own();
-  desk.story = story({ task: summary({ standing: 'failed', finishedAt: now }), outcome });
+  desk.story = story({ task: summary({ status: 'failed', finishedAt: now }), outcome });
   const { id } = summary();
   expect(await new Home(env).run('tasks', 'result', id, '--url', desk.url)).toEqual({
     code: 1,
@@ -151,7 +151,7 @@ test.concurrent('a task that is watched is told event by event, and its end is t
   const child = new Home(env).start('tasks', 'watch', task.id, '--url', desk.url);
   await child.says(/11:59:51 called\n11:59:52 pass 1 on host-1\n/);
   await expect.poll(() => desk.listeners).toBe(1);
-  const over = summary({ version: 3, standing: 'failed', finishedAt: now });
+  const over = summary({ version: 3, status: 'failed', finishedAt: now });
   const finished = { version: 3, at: now, event: { type: 'finished', outcome: 'failure' } } as const;
   desk.story = story({ task: over, passes: [pass()], events: [created, claimed, finished] });
   desk.tell({ type: 'changes', id: '1', tasks: [over], subtasks: [], removed: [] });

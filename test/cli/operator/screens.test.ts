@@ -168,7 +168,7 @@ test.concurrent('a task that is watched is drawn live, and stays on the screen o
     const terminal = new Home(env).open(['tasks', 'watch', id, '--url', desk.url]);
     await terminal.shows(/cook .*▸/);
     await expect.poll(() => desk.listeners).toBe(1);
-    const over = summary({ ...begun.task, standing: 'completed', finishedAt: now, version: 6 });
+    const over = summary({ ...begun.task, status: 'completed', finishedAt: now, version: 6 });
     desk.story = story({
       task: over,
       passes: [pass({ from: ago(10), to: now, end: 'ended' })],

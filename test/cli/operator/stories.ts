@@ -1,5 +1,5 @@
 /** Tasks as a desk tells of them, at moments that never change. */
-import type { CallSpan, PassSpan, TaskStory, TaskSummary } from '../../../src/operator/api.ts';
+import type { CallSpan, PassSpan, TaskDetails, TaskSummary } from '../../../src/operator/api.ts';
 import * as example from '../../kit/stories.ts';
 
 export const now = Date.parse('2026-11-15T12:00:00Z');
@@ -26,7 +26,7 @@ export function step(name: string, from: number, to: number | null, some: Partia
   return example.call({ name, from: ago(from), to: to === null ? null : ago(to), ...some });
 }
 
-export function story(some: Partial<TaskStory> = {}): TaskStory {
+export function story(some: Partial<TaskDetails> = {}): TaskDetails {
   return example.story({ task: summary(), ...some });
 }
 
@@ -37,7 +37,7 @@ const child = (begin: string, some: Partial<TaskSummary>) =>
 export const killed = story({
   task: summary({
     id: idOf('kelp'),
-    standing: 'waiting',
+    status: 'waiting',
     openQuestions: 1,
     childCount: 2,
     passes: 3,
@@ -47,9 +47,9 @@ export const killed = story({
   }),
   arguments: { topic: 'tides', sources: ['almanac', 'harbour'], style: { tone: 'plain', words: 800 } },
   children: [
-    child('reef', { standing: 'completed', createdAt: ago(120), finishedAt: ago(95) }),
+    child('reef', { status: 'completed', createdAt: ago(120), finishedAt: ago(95) }),
     child('surf', {
-      standing: 'failed',
+      status: 'failed',
       createdAt: ago(120),
       finishedAt: ago(80),
       problem: 'The harbour log is not in English.',
@@ -103,7 +103,7 @@ export const patient = story({
   task: summary({
     id: idOf('patience'),
     tool: 'await_tide',
-    standing: 'completed',
+    status: 'completed',
     createdAt: ago(260_000),
     finishedAt: ago(100),
     passes: 2,
@@ -124,22 +124,22 @@ export const patient = story({
 
 export const several: TaskSummary[] = [
   killed.task,
-  summary({ id: idOf('abalone'), standing: 'running', createdAt: ago(12), progress: { done: 3, total: 8 } }),
+  summary({ id: idOf('abalone'), status: 'running', createdAt: ago(12), progress: { done: 3, total: 8 } }),
   summary({
     id: idOf('barnacle'),
     tool: 'translate_whole_library_of_the_harbour',
     owner: 'https://issuer.example/users/bernadette',
-    standing: 'failed',
+    status: 'failed',
     createdAt: ago(7_200),
     finishedAt: ago(7_100),
     problem: 'The dictionary of 海藻 could not be opened: it is being read by somebody else.',
   }),
-  summary({ id: idOf('coral'), tool: 'nap', owner: 'bo', standing: 'queued', createdAt: ago(1) }),
+  summary({ id: idOf('coral'), tool: 'nap', owner: 'bo', status: 'queued', createdAt: ago(1) }),
   patient.task,
   summary({
     id: idOf('dulse'),
     tool: 'sync',
-    standing: 'lost',
+    status: 'lost',
     createdAt: ago(90_000),
     finishedAt: ago(80_000),
     problem: 'The server behind the gateway forgot it.',
@@ -147,7 +147,7 @@ export const several: TaskSummary[] = [
   summary({
     id: idOf('eelgrass'),
     tool: 'sync',
-    standing: 'cancelled',
+    status: 'cancelled',
     createdAt: ago(400),
     finishedAt: ago(390),
   }),

@@ -6,7 +6,7 @@ import type { BrowserContext, Page } from 'playwright-core';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import type { JsonObject } from '../../../src/model/json.ts';
-import type { TaskStory } from '../../../src/operator/api.ts';
+import type { TaskDetails } from '../../../src/operator/api.ts';
 import type { Chromium } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
 import { startDesk } from './desk.ts';
@@ -166,16 +166,16 @@ test('hostile arguments, steps, messages, questions and results are shown as the
 });
 
 /** What no server of ours would let through: another might. */
-function hostileStory(attack: string, id: string): TaskStory {
+function hostileStory(attack: string, id: string): TaskDetails {
   const [first] = stories;
   const text = JSON.stringify(first).replaceAll(
     /"(harbour-7#4121|publish_report|summarise|ann@example.com|Drafting chapter 3 of 4|2026-07-28|tools\/call|Collecting|created)"/g,
     (whole, word) => (word === 'created' ? whole : JSON.stringify(`${word} ${attack}`)),
   );
-  const story = JSON.parse(text) as TaskStory;
+  const story = JSON.parse(text) as TaskDetails;
   return {
     ...story,
-    task: { ...story.task, id, problem: attack, stuck: attack },
+    task: { ...story.task, id, problem: attack, blocked: attack },
     ancestors: [{ id: attack, tool: attack }],
     retryOf: attack,
     outcome: { kind: 'failure', message: attack, data: { [attack]: attack } },

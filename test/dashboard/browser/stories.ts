@@ -1,6 +1,6 @@
 /** Stories as servers tell them, one for each state of a task's page that is worth a look. */
 import type { JsonObject } from '../../../src/model/json.ts';
-import type { PassSpan, Question, TaskStory, TaskSummary } from '../../../src/operator/api.ts';
+import type { PassSpan, Question, TaskDetails, TaskSummary } from '../../../src/operator/api.ts';
 import * as example from '../../kit/stories.ts';
 import { call } from '../../kit/stories.ts';
 
@@ -15,7 +15,7 @@ export function summary(given: Partial<TaskSummary> & { id: string }): TaskSumma
   return example.summary({ owner: 'ann@example.com', toolVersion: '3', version: 12, ...times, ...given });
 }
 
-export function story(task: TaskSummary, given: Partial<TaskStory> = {}): TaskStory {
+export function story(task: TaskSummary, given: Partial<TaskDetails> = {}): TaskDetails {
   const { createdAt, finishedAt } = task;
   const reported = { progress: { done: 1, total: 4 }, message: 'Collecting' };
   return example.story({
@@ -49,7 +49,7 @@ export function pass(given: Partial<PassSpan> & Pick<PassSpan, 'from'>): PassSpa
 const chapters = ['Springs', 'Neaps', 'Surges', 'Harbours'];
 
 /** A process was killed in the middle; another went on, and repeated nothing that was done. */
-function crashed(): TaskStory {
+function crashed(): TaskDetails {
   const t = present - 3 * minute;
   const at = (s: number) => t + s * second;
   const family = { tool: 'summarise', parentId: 'task-crashed', rootId: 'task-crashed' };
@@ -65,7 +65,7 @@ function crashed(): TaskStory {
       liveChildCount: 1,
     }),
     {
-      holder: { name: 'harbour-9#233', leaseUntil: present + 20 * second },
+      worker: { name: 'harbour-9#233', leaseUntil: present + 20 * second },
       passes: [
         pass({ from: at(0.2), to: at(61), end: 'crashed' }),
         pass({ number: 2, holder: 'harbour-9#233', from: at(74), replayed: 7 }),
@@ -90,7 +90,7 @@ function crashed(): TaskStory {
         call({ name: 'draft chapter 3', from: at(97), to: null, pass: 2 }),
       ],
       children: [
-        child('task-child-1', { standing: 'completed', createdAt: at(39), finishedAt: at(72) }),
+        child('task-child-1', { status: 'completed', createdAt: at(39), finishedAt: at(72) }),
         child('task-child-2', { createdAt: at(39.2) }),
       ],
     },
@@ -118,7 +118,7 @@ const height = mean + amplitude * Math.cos(phase);
 const curve = `<svg xmlns="http://www.w3.org/2000/svg" width="360" height="120"><path d="M0 60C30 0 60 0 90 60s60 60 90 0 60-60 90 0 60 60 90 0" fill="none" stroke="#0f766e" stroke-width="3"/></svg>`;
 
 /** Everything went well, over hours: a night of sleep, a question, a rich result. */
-function completed(): TaskStory {
+function completed(): TaskDetails {
   const t = present - 14 * hour;
   const at = (s: number) => t + s * second;
   const asked = at(9 * 3_600);
@@ -132,7 +132,7 @@ function completed(): TaskStory {
       createdAt: t,
       finishedAt: end,
       updatedAt: end,
-      standing: 'completed',
+      status: 'completed',
       passes: 3,
       progress: { done: 4, total: 4 },
     }),
@@ -249,7 +249,7 @@ const everyField: JsonObject = {
   required: ['title', 'mail', 'copies', 'colour'],
 };
 
-function asking(id: string, request: Question['request']): TaskStory {
+function asking(id: string, request: Question['request']): TaskDetails {
   const t = present - 26 * minute;
   const asked = t + 20 * second;
   return story(
@@ -257,7 +257,7 @@ function asking(id: string, request: Question['request']): TaskStory {
       id,
       tool: 'print_report',
       createdAt: t,
-      standing: 'waiting',
+      status: 'waiting',
       openQuestions: 1,
       statusMessage: 'Waiting for the order',
     }),
@@ -272,13 +272,13 @@ function asking(id: string, request: Question['request']): TaskStory {
   );
 }
 
-function failed(): TaskStory {
+function failed(): TaskDetails {
   const t = present - 2 * hour;
   const end = t + 95 * second;
   const problem =
     'publish: HTTP 409: a report of this name exists already. Delete it, or choose another name.';
   return story(
-    summary({ id: 'task-failed', createdAt: t, finishedAt: end, standing: 'failed', problem, passes: 1 }),
+    summary({ id: 'task-failed', createdAt: t, finishedAt: end, status: 'failed', problem, passes: 1 }),
     {
       passes: [pass({ from: t + 90, to: end, end: 'ended' })],
       calls: [
@@ -297,7 +297,7 @@ function failed(): TaskStory {
   );
 }
 
-function manySteps(): TaskStory {
+function manySteps(): TaskDetails {
   const t = present - 10 * minute;
   const calls = Array.from({ length: 420 }, (_, i) =>
     call({
@@ -310,14 +310,14 @@ function manySteps(): TaskStory {
   return story(
     summary({ id: 'task-many', tool: 'crawl', createdAt: t, progress: { done: 419, total: 1_000 } }),
     {
-      holder: { name: 'harbour-7#4121', leaseUntil: present + 20 * second },
+      worker: { name: 'harbour-7#4121', leaseUntil: present + 20 * second },
       passes: [pass({ from: t + 10 })],
       calls,
     },
   );
 }
 
-function hidden(): TaskStory {
+function hidden(): TaskDetails {
   const t = present - 4 * minute;
   return story(
     summary({
@@ -325,7 +325,7 @@ function hidden(): TaskStory {
       tool: 'pay_invoice',
       createdAt: t,
       finishedAt: t + 12 * second,
-      standing: 'completed',
+      status: 'completed',
       parentId: 'task-completed',
       rootId: 'task-completed',
     }),
@@ -345,7 +345,7 @@ const form: Question['request'] = {
   schema: everyField,
 };
 
-export const stories: readonly TaskStory[] = [
+export const stories: readonly TaskDetails[] = [
   crashed(),
   completed(),
   asking('task-asking', form),
@@ -368,14 +368,14 @@ export const stories: readonly TaskStory[] = [
   failed(),
   manySteps(),
   hidden(),
-  story(summary({ id: 'task-queued', standing: 'queued', passes: 0, createdAt: present - 7 * second }), {
+  story(summary({ id: 'task-queued', status: 'queued', passes: 0, createdAt: present - 7 * second }), {
     events: [{ version: 1, at: present - 7 * second, event: { type: 'created' } }],
     audit: [],
   }),
   story(
     summary({
       id: 'task-lost',
-      standing: 'lost',
+      status: 'lost',
       createdAt: present - 3 * hour,
       finishedAt: present - 2 * hour,
       problem: 'The upstream does not know the call any more.',
@@ -388,8 +388,8 @@ export const stories: readonly TaskStory[] = [
 ];
 
 /** As they look in the middle of other things: their sentences differ, their pages do not. */
-export const restingStories: readonly TaskStory[] = [
+export const restingStories: readonly TaskDetails[] = [
   story(summary({ id: 'task-resting', childCount: 3, liveChildCount: 1, passes: 2 })),
   story(summary({ id: 'task-sleeping' }), { wakeAt: present + 90 * second }),
-  story(summary({ id: 'task-silent' }), { holder: { name: 'harbour-7', leaseUntil: present - 40 * second } }),
+  story(summary({ id: 'task-silent' }), { worker: { name: 'harbour-7', leaseUntil: present - 40 * second } }),
 ];

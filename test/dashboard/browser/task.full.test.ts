@@ -107,7 +107,7 @@ test('what was typed survives what happens meanwhile, and an answer of somebody 
 });
 
 const leaf = durableTool('leaf', {}, async (_, task) => {
-  await task.event('never');
+  await task.waitForEvent('never');
 });
 const branch = durableTool('branch', {}, async (_, task) => {
   await (await task.start(leaf)).result();

@@ -1,6 +1,6 @@
 /** A server that tells given stories: the real files under their real policy, and states that are hard to come by. */
 import { createServer } from 'node:http';
-import type { TaskStory } from '../../../src/operator/api.ts';
+import type { TaskDetails } from '../../../src/operator/api.ts';
 import { dashboardFile } from '../../../src/server/http/operator/dashboard-files.ts';
 import { originOf } from '../../kit/serve.ts';
 import { builtDashboard } from './built.ts';
@@ -8,7 +8,7 @@ import { present } from './stories.ts';
 
 export type Telling = Awaited<ReturnType<typeof tell>>;
 
-export async function tell(stories: readonly TaskStory[]) {
+export async function tell(stories: readonly TaskDetails[]) {
   await builtDashboard();
   const server = createServer(async (req, res) => {
     const { pathname } = new URL(req.url!, 'http://localhost');

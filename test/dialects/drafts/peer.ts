@@ -21,7 +21,7 @@ export async function opened(url: string, drafts: readonly string[], token?: str
 
 /** What the fixture server has, and more, until the end of the test. */
 export async function serving(options: ServeFixtureOptions) {
-  const always = { shortestRetention: '1s', resources: fixtureResources, prompts: fixturePrompts } as const;
+  const always = { minRetention: '1s', resources: fixtureResources, prompts: fixturePrompts } as const;
   const { tasks, url } = await serveFixture({ ...always, ...options });
   const open = (drafts: readonly string[] = [], token?: string) => opened(url, drafts, token);
   return { tasks, url, open };

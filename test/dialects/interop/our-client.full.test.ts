@@ -51,7 +51,7 @@ ofEverything('progress of a long operation of server-everything', async (client)
 
 const held = testsOf(
   'our client holds a task for server-everything',
-  connectTo(everything, { hosts: 'memory:' }),
+  connectTo(everything, { hostedTasks: 'memory:' }),
 );
 
 held('an elicitation', async (client) => {

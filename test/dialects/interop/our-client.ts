@@ -11,7 +11,7 @@ export async function connectOurClient(
 ) {
   const asked: Question[] = [];
   const tasks = await connectTasks(sdkClient(isModern ? 'auto' : 'legacy'), where, {
-    handles: 'memory:',
+    registry: 'memory:',
     pace: { floorMs: 20, ceilingMs: 200 },
     answers: ['form', 'url', 'sampling'],
     answer: (question) => {

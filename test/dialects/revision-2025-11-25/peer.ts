@@ -115,7 +115,7 @@ export class Peer {
 
 /** The fixture server and a client with an open session, until the end of the test. */
 export async function served(options: ServeFixtureOptions = {}) {
-  const server = await serveFixture({ shortestRetention: '1s', ...options });
+  const server = await serveFixture({ minRetention: '1s', ...options });
   const peer = new Peer(server.url, options.tokens && { token: Object.keys(options.tokens)[0]! });
   await peer.open();
   return { ...server, peer };

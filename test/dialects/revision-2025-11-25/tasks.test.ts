@@ -100,7 +100,7 @@ test('S2025-37 S2025-39 S2025-47 S2025-48 S2025-50 S2025-65: a look gives the fl
 });
 
 test('S2025-49 S2025-104: a ttl is granted up to the maximum', async () => {
-  const { peer } = await served({ longestRetention: '1h' });
+  const { peer } = await served({ maxRetention: '1h' });
   const taskId = await peer.start('nap', { ms: 60_000 }, { ttl: 1e12 });
   expect((await peer.get(taskId)).result.ttl).toBe(3_600_000);
 });

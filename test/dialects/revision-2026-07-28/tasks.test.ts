@@ -110,7 +110,7 @@ test('S2663-39: looking at a task changes nothing', async () => {
   const taskId = await peer.start('ask_name');
   await peer.until(taskId, 'input_required');
   // Its worker leaves it a little later.
-  await expect.poll(() => tasks.get(taskId)).not.toHaveProperty('holder');
+  await expect.poll(() => tasks.get(taskId)).not.toHaveProperty('worker');
   const before = await tasks.get(taskId);
   const looks = [await peer.get(taskId), await peer.get(taskId), await peer.get(taskId)];
   for (const { result } of looks) expect(result).toEqual(looks[0]!.result);

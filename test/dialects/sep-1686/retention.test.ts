@@ -73,7 +73,7 @@ describe('S1686-37 S1686-38 S1686-80: the keepAlive that is shown is the one tha
 });
 
 test('S1686-37: the most is what the author says', async () => {
-  const { requestor } = await serving({ longestRetention: '1h' });
+  const { requestor } = await serving({ maxRetention: '1h' });
   await requestor.start('one', 'nap', { ms: 60_000 }, { keepAlive: 2 * hour });
   expect((await requestor.get('one')).result.keepAlive).toBe(hour);
 });

@@ -9,7 +9,7 @@ function quick(task: TaskSetting): DurableTool {
 /** Ends when `tasks.complete(id, 'go')` says so. */
 function held(task: TaskSetting): DurableTool {
   return durableTool(`held_${task}`, { task }, async (_, context) => {
-    await context.event('go');
+    await context.waitForEvent('go');
     return 'went';
   }) as DurableTool;
 }
@@ -20,9 +20,9 @@ const asking = durableTool('asking_auto', { task: 'auto' }, async (_, task) => {
 }) as DurableTool;
 
 const telling = durableTool('telling_auto', { task: 'auto' }, async (_, task) => {
-  await task.event('go');
+  await task.waitForEvent('go');
   task.progress(1, 2);
-  await task.event('end');
+  await task.waitForEvent('end');
   return 'told';
 }) as DurableTool;
 

@@ -24,7 +24,7 @@ test.each(['held_auto', 'held_always', 'held_required'])(
     const { peer, tasks } = await agreed();
     const { taskId, status } = taskOf(await peer.call(name));
     expect(status).toBe('working');
-    await tasks.complete(taskId, 'go');
+    await tasks.sendEvent(taskId, 'go');
     const { result } = await peer.request('tasks/result', { taskId });
     expect(result.content[0].text).toBe('went');
   },
@@ -209,7 +209,7 @@ test.each(['slow_compute', 'telling_auto'])(
     await using ear = await openEar(peer);
     const input = name === 'slow_compute' ? { seconds: 0.5 } : {};
     const { taskId } = taskOf(await peer.call(name, input, { _meta: { progressToken: 'mine' } }));
-    if (name === 'telling_auto') await tasks.complete(taskId, 'go');
+    if (name === 'telling_auto') await tasks.sendEvent(taskId, 'go');
     const told = await ear.until(({ method }) => method === 'notifications/progress');
     expect(told.params).toMatchObject({ progressToken: 'mine' });
   },

@@ -106,7 +106,7 @@ test('a session that knows subtasks and one that does not hear of the same tree,
   const rootId = await grow(peer, node('a', [start(node('b', [wait()])), join(0)]));
   const [child = ''] = await children(peer, rootId);
   await plain.get(rootId);
-  await tasks.complete(child, 'go');
+  await tasks.sendEvent(child, 'go');
   for (const ear of [ours, theirs]) await ear.until(({ params }) => params.taskId === rootId);
   expect(ours.heard.map(({ params }) => params.taskId)).toEqual([child, rootId]);
   expect(theirs.heard.map(({ params }) => params.taskId)).toEqual([rootId]);

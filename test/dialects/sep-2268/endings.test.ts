@@ -23,7 +23,7 @@ test('S2268-19 S2268-25: a parent that has returned goes on, and its result is w
   await look(peer, quick, isDone);
   expect((await peer.get(rootId)).result.status).toBe('working');
   expect(isAnswered).toBe(false);
-  await tasks.complete(slow, 'go');
+  await tasks.sendEvent(slow, 'go');
   expect((await waited).result.content).toEqual([{ type: 'text', text: 'a' }]);
   const [root, child] = [(await peer.get(rootId)).result, (await peer.get(slow)).result];
   expect([root.status, child.status]).toEqual(['completed', 'completed']);
@@ -51,7 +51,7 @@ test.each<[string, End]>([
   );
   const [child = ''] = await children(peer, rootId);
   const [grandchild = ''] = await children(peer, child);
-  await tasks.complete(rootId, 'go');
+  await tasks.sendEvent(rootId, 'go');
   expect(await ends(ear, rootId)).toEqual([
     [grandchild, 'cancelled'],
     [child, 'cancelled'],
@@ -131,14 +131,14 @@ test('S2268-31: a subtask that waits for an answer does not make its parent wait
   expect((await later().get(rootId)).result).not.toHaveProperty('inputRequests');
   expect(Object.keys((await later().get(child)).result.inputRequests)).toEqual(['ok']);
   // Its own question does, and is the only one that it shows.
-  await tasks.complete(rootId, 'go');
+  await tasks.sendEvent(rootId, 'go');
   await look(peer, rootId, ({ status }) => status === 'input_required');
   expect(Object.keys((await later().get(rootId)).result.inputRequests)).toEqual(['own']);
 });
 
 test('S2268-13 S2268-14 S2268-15: all of a tree can be read until its time is over, and then nothing', async () => {
   const clock = new ManualClock();
-  const { aware } = await served({ clock, shortestRetention: '60s' });
+  const { aware } = await served({ clock, minRetention: '60s' });
   const peer = await aware();
   const rootId = await grow(peer, node('a', [start(node('b', [start(node('c'))])), start(node('d'))]), {
     ttl: 90_000,

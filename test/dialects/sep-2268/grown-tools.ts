@@ -70,13 +70,13 @@ const does: { [D in Act['do']]: (act: Extract<Act, { do: D }>, growing: Growing)
     if (aside) asked.catch(() => {});
     else said.push((await asked).action);
   },
-  wait: ({ event }, { task }) => task.event(event),
+  wait: ({ event }, { task }) => task.waitForEvent(event),
   join: async ({ n, orThrow }, { subtasks, said }) => said.push(await joined(subtasks[n]!, orThrow)),
   stop: ({ n }, { subtasks }) => subtasks[n]!.cancel('Its parent wants no more of it.'),
   sleep: ({ ms }, { task }) => task.sleep(ms),
   step: ({ gate }, { task }) => task.step('step', () => (gate === undefined ? true : atGate(gate))),
-  say: ({ words }, { task }) => task.say(words),
-  poll: ({ ms }, { task }) => task.pollEvery(ms),
+  say: ({ words }, { task }) => task.setStatusMessage(words),
+  poll: ({ ms }, { task }) => task.setPollInterval(ms),
 };
 
 async function grow({ plan }: { plan?: unknown }, task: TaskContext) {
@@ -86,7 +86,7 @@ async function grow({ plan }: { plan?: unknown }, task: TaskContext) {
   for (const act of acts) await does[act.do](act as never, growing);
   if (end === 'throw') throw new Error(`${label} went wrong.`);
   if (end === 'fail') throw new ProtocolError(-32603, `${label} broke the protocol.`);
-  if (end === 'hang') await task.event('never');
+  if (end === 'hang') await task.waitForEvent('never');
   const content = [{ type: 'text' as const, text: [label, ...said].join(' ') }];
   return { content, ...(end === 'error' && { isError: true }) };
 }

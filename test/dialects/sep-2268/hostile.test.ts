@@ -50,7 +50,7 @@ test('a subtask of a task that was never published is nobody’s, not even its o
   const nobody = await refusals(server, 'alice', 'a'.repeat(child.length));
   expect(await refusals(server, 'alice', child)).toEqual(nobody);
   expect(await listed(peer)).toEqual([]);
-  await server.tasks.complete(child, 'go');
+  await server.tasks.sendEvent(child, 'go');
   expect((await call).result.content[0].text).toBe('a (b)');
   expect(await refusals(server, 'alice', child)).toEqual(nobody);
 });
@@ -82,7 +82,7 @@ test('a session that flagged subtasks sees them after a restart too, with the sa
 
   const after = await served({ store, port: Number(new URL(before.url).port) });
   expect((await peer.get(child)).result).toMatchObject({ status: 'working', parentTaskId: rootId });
-  await after.tasks.complete(child, 'go');
+  await after.tasks.sendEvent(child, 'go');
   expect(await look(peer, rootId, isDone)).toMatchObject({ status: 'completed', childTaskIds: [child] });
   expect(await listed(peer)).toHaveLength(3);
 });

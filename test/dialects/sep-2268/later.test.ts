@@ -96,7 +96,7 @@ test('S2268-08: tasks/update answers the question of a subtask by its id and its
   ).toBe(-32602);
   expect((await client.update(grandchild, { ok: accepted })).error).toBeUndefined();
   expect((await client.get(grandchild)).result.status).toBe('working');
-  await server.tasks.complete(grandchild, 'go');
+  await server.tasks.sendEvent(grandchild, 'go');
   expect((await client.until(rootId, 'completed')).result).toMatchObject({
     content: [{ text: 'a (b (c accept))' }],
   });
@@ -150,7 +150,7 @@ test('S2268-24: a subscription to a subtask and its root tells of each what task
     expect(told(await news(heard, id, status))).toEqual(shown((await client.get(id)).result));
   await client.update(grandchild, { ok: accepted });
   expect(told(await news(heard, grandchild, 'working'))).toMatchObject({ parentTaskId: child });
-  await server.tasks.complete(grandchild, 'go');
+  await server.tasks.sendEvent(grandchild, 'go');
   const others = new Set<unknown>();
   const ends: Heard[] = [];
   while (ends.length < 2) {
@@ -178,9 +178,9 @@ test('S2268-04: a subscription to a root tells of every subtask that it gains', 
   const having = (count: number) =>
     heard.find(({ params }) => ((params?.childTaskIds ?? []) as unknown[]).length === count);
   await heard.find(({ params }) => params?.taskId === rootId);
-  await server.tasks.complete(rootId, 'one');
+  await server.tasks.sendEvent(rootId, 'one');
   const { params: one } = await having(1);
-  await server.tasks.complete(rootId, 'two');
+  await server.tasks.sendEvent(rootId, 'two');
   const { params: two } = await having(2);
   expect((two!.childTaskIds as string[])[0]).toBe((one!.childTaskIds as string[])[0]);
   heard.close();

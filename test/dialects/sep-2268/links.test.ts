@@ -51,7 +51,7 @@ test('S2268-08: a subtask is read, waited for and cancelled by its own id, like 
   );
   const [first = '', second = ''] = await children(peer, rootId, 2);
   const waited = peer.request('tasks/result', { taskId: first });
-  await tasks.complete(first, 'go');
+  await tasks.sendEvent(first, 'go');
   expect((await waited).result.content).toEqual([{ type: 'text', text: 'b' }]);
   expect((await peer.get(first)).result.status).toBe('completed');
   expect((await peer.request('tasks/cancel', { taskId: second })).result.status).toBe('cancelled');
@@ -84,9 +84,9 @@ test('S2268-04 S2268-07 S2268-11: subtasks are started while a task works and wh
   const isWaiting = (count: number) => (task: Message) =>
     task.status === 'input_required' && task.childTaskIds?.length === count;
   const one = await look(peer, rootId, isWaiting(1));
-  await tasks.complete(rootId, 'one');
+  await tasks.sendEvent(rootId, 'one');
   const two = await look(peer, rootId, isWaiting(2));
-  await tasks.complete(rootId, 'two');
+  await tasks.sendEvent(rootId, 'two');
   const three = await look(peer, rootId, isWaiting(3));
   expect(two.childTaskIds.slice(0, 1)).toEqual(one.childTaskIds);
   expect(three.childTaskIds.slice(0, 2)).toEqual(two.childTaskIds);
@@ -99,7 +99,7 @@ test('S2268-05: the children stay named when they are done, and when their paren
   const ids = await children(peer, rootId, 2);
   for (const id of ids) await look(peer, id, isDone);
   expect((await peer.get(rootId)).result).toMatchObject({ status: 'working', childTaskIds: ids });
-  await tasks.complete(rootId, 'go');
+  await tasks.sendEvent(rootId, 'go');
   expect(await look(peer, rootId, isDone)).toMatchObject({ status: 'completed', childTaskIds: ids });
 });
 
@@ -109,7 +109,7 @@ test('S2268-02 S2268-03 S2268-06: the parent of a task is the same from its firs
   const rootId = await grow(peer, node('a', [start(node('b', [wait(), start(node('c'))])), join(0)]));
   const [child = ''] = await children(peer, rootId);
   const seen = [(await peer.get(child)).result];
-  await tasks.complete(child, 'go');
+  await tasks.sendEvent(child, 'go');
   seen.push(await look(peer, child, isDone));
   await look(peer, rootId, isDone);
   seen.push((await peer.get(child)).result);
@@ -157,7 +157,7 @@ test('S2268-21 S2268-22: the question of a subtask and its result name it and it
   const own = await until(ofRoot, ({ method }) => method === 'elicitation/create');
   expect(own.params._meta[relatedTask]).toEqual({ taskId: rootId });
   await peer.answer(own.id, { action: 'decline' });
-  await tasks.complete(rootId, 'go');
+  await tasks.sendEvent(rootId, 'go');
   const last = await until(ofRoot, ({ result }) => result !== undefined);
   expect(last.result._meta[relatedTask]).toEqual({ taskId: rootId });
 });
@@ -242,7 +242,7 @@ test.each([
     expect(endBelow).toBeGreaterThan(asked);
   };
   await nested();
-  await tasks.complete(child, 'go');
+  await tasks.sendEvent(child, 'go');
   await look(peer, rootId, isDone);
   await nested();
 });

@@ -70,7 +70,7 @@ test.each([
     const before = [rootId, child, ...(await children(peer, child, 60))];
     const first = await page(peer);
     clock.jump(ms);
-    await tasks.complete(rootId, 'go');
+    await tasks.sendEvent(rootId, 'go');
     await children(peer, rootId, 11);
     const second = await page(peer, first.result.nextCursor);
     const all = [...idsOf(first), ...idsOf(second)];
@@ -92,7 +92,7 @@ test('trees that grow while they are listed, by several at once, show nothing tw
   await Promise.all(inner.map((id) => children(peer, id, 15)));
   const before = await listed(peer);
   expect(before).toHaveLength(4 * 17);
-  const released = Promise.all([...rootIds, ...inner].map((id) => tasks.complete(id, 'go')));
+  const released = Promise.all([...rootIds, ...inner].map((id) => tasks.sendEvent(id, 'go')));
   const during = await Promise.all([listed(peer), listed(peer), listed(peer)]);
   await released;
   for (const id of rootIds) await look(peer, id, isDone);
@@ -107,7 +107,7 @@ test('trees that grow while they are listed, by several at once, show nothing tw
 
 test('a tree that is purged between two pages is passed over', async () => {
   const clock = new ManualClock();
-  const { aware } = await served({ clock, shortestRetention: '1s' });
+  const { aware } = await served({ clock, minRetention: '1s' });
   const peer = await aware();
   const lasting = await grow(peer, node('a', leaves(2)));
   const rootId = await grow(peer, node('b', leaves(60)), { ttl: 1_000 });

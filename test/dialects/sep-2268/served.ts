@@ -19,7 +19,7 @@ export async function served({ tokens = ['alice', 'bob'], ...more }: ServedOptio
     store: () => openSqlite('memory:', clock ? { clock } : {}),
     more: grownTools,
     drafts: ['sep-2268'],
-    shortestRetention: '300ms',
+    minRetention: '300ms',
     concurrency: 64,
     tokens: Object.fromEntries(tokens.map((token) => [token, token])),
     ...more,

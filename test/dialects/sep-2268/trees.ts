@@ -14,7 +14,7 @@ export async function growTrees(count: number): Promise<Counts> {
   const tally = new Counts();
   const owners = Array.from({ length: gardeners }, (_, n) => `gardener-${n}`);
   // Long enough for a last look at everything on a busy machine.
-  const server = await served({ tokens: owners, concurrency: 128, shortestRetention: '3s' });
+  const server = await served({ tokens: owners, concurrency: 128, minRetention: '3s' });
   const began = performance.now();
   // All gardeners take from this, so it is over for all as soon as one of them fails.
   const seeds = (function* () {

@@ -16,7 +16,7 @@ interface Way {
 }
 
 async function overHttp(): Promise<Way> {
-  const tasks = fixtureTasks({ store: storeFrom('memory:'), drafts: 'all', shortestRetention: '1s' });
+  const tasks = fixtureTasks({ store: storeFrom('memory:'), drafts: 'all', minRetention: '1s' });
   await tasks.work({ concurrency: 32, grace: '100ms' });
   const server = await serveHttp(tasks, fixtureFactory(tasks), { port: 0, grace: '1s', stopOn: [] });
   const peer = await opened(server.url, [draft]);

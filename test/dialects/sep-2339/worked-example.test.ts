@@ -8,14 +8,14 @@ import { z } from 'zod';
 import { serving } from '../drafts/peer.ts';
 
 const helloWorld = durableTool('hello_world', { task: 'always' }, async (_, task) => {
-  task.pollEvery('5s');
-  await task.event('reached the question');
+  task.setPollInterval('5s');
+  await task.waitForEvent('reached the question');
   const answer = await task.ask('name', {
     message: 'How shall I call you?',
     schema: z.object({ name: z.string() }),
   });
   const { name } = answer.action === 'accept' ? answer.content : { name: 'nobody' };
-  await task.event('reached the end');
+  await task.waitForEvent('reached the end');
   return { content: [{ type: 'text', text: `Good day, ${name}!` }], isError: false };
 }) as DurableTool;
 
@@ -43,7 +43,7 @@ test('S2339-01 S2339-02 S2339-10 S2339-11 S2339-15 S2339-19: the worked example,
   const polled = await peer.request('tasks/continue', { taskId });
   expect(polled).toEqual({ jsonrpc: '2.0', id: created.id + 1, result: inStatus('working') });
 
-  await tasks.complete(taskId, 'reached the question');
+  await tasks.sendEvent(taskId, 'reached the question');
   await expect.poll(async () => (await tasks.get(taskId))?.phase).toBe('waiting');
   const asked = await peer.request('tasks/continue', { taskId });
   expect(asked).toEqual({
@@ -74,7 +74,7 @@ test('S2339-01 S2339-02 S2339-10 S2339-11 S2339-15 S2339-19: the worked example,
   expect(answered).toEqual({ jsonrpc: '2.0', id: created.id + 3, result: inStatus('working') });
   expect(answered.result.pollInterval).toBe(5_000);
 
-  await tasks.complete(taskId, 'reached the end');
+  await tasks.sendEvent(taskId, 'reached the end');
   await expect.poll(async () => (await tasks.get(taskId))?.phase).toBe('done');
   const completed = await peer.request('tasks/continue', { taskId });
   expect(completed).toEqual({
@@ -91,7 +91,7 @@ test('S2339-26: the slips as they were printed ask for no task, and answer nothi
   const { tasks, open } = await serving({ drafts: ['sep-2339'], more: [helloWorld] });
   const peer = await open(['sep-2339']);
   const { taskId } = (await peer.call('hello_world', {}, { task: { ttl: 30_000 } })).result.task;
-  await tasks.complete(taskId, 'reached the question');
+  await tasks.sendEvent(taskId, 'reached the question');
   await expect.poll(async () => (await tasks.get(taskId))?.phase).toBe('waiting');
   const { error } = await peer.request('tasks/continue', {
     taskId,

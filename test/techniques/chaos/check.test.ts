@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { TaskEvent } from '../../../src/model/event.ts';
-import type { CommitNotice, Store } from '../../../src/ports/store.ts';
+import type { CommittedChange, Store } from '../../../src/ports/store.ts';
 import { Child } from '../../kit/child.ts';
 import { temporaryFile, temporaryFolder } from '../../kit/lifetime.ts';
 import type { Line } from './acknowledgement.ts';
@@ -189,7 +189,7 @@ describe('the observer complains of', () => {
   });
 
   function toldOf(versions: readonly number[]): string[] {
-    let tell: (notice: CommitNotice) => void = () => {};
+    let tell: (notice: CommittedChange) => void = () => {};
     const observer = new Observer({
       subscribe: (listener) => {
         tell = listener;

@@ -45,7 +45,7 @@ function columnProblems(row: TaskRow, task: Task): string[] {
     parent_id: task.parentId ?? null,
     ordinal: task.ordinal,
     epoch: task.epoch,
-    holder: live?.holder?.name ?? null,
+    holder: live?.worker?.name ?? null,
     wake_at: live?.wakeAt ?? null,
     deadline_at: live?.deadlineAt ?? null,
     purge_at: task.phase === 'done' ? task.purgeAt : null,
@@ -70,7 +70,7 @@ function stateProblems(task: Task): string[] {
   if (task.heldOutcome && task.wakeAt !== null)
     problems.push('could be claimed though its handler has ended');
   // Random work parks without a timer only on a question or a subtask; with neither, a wake was slept through.
-  if (!task.holder && task.wakeAt === null && openInputs(task).length === 0 && task.liveChildCount === 0)
+  if (!task.worker && task.wakeAt === null && openInputs(task).length === 0 && task.liveChildCount === 0)
     problems.push('is parked and nothing will ever wake it');
   return problems;
 }

@@ -1,13 +1,13 @@
 /** A subscriber that expects every version of every task exactly once and in order, and remembers what it missed. */
 import type { TaskId } from '../../../src/index.ts';
-import type { CommitNotice, Store } from '../../../src/store.ts';
+import type { CommittedChange, Store } from '../../../src/store.ts';
 
 export class Observer {
   readonly problems: string[] = [];
   readonly #heard = new Map<TaskId, { first: number; last: number; removed: boolean }>();
   notices = 0;
 
-  constructor(store: Store, also: (notice: CommitNotice) => void = () => {}) {
+  constructor(store: Store, also: (notice: CommittedChange) => void = () => {}) {
     store.subscribe((notice) => {
       this.#hear(notice);
       also(notice);
@@ -25,7 +25,7 @@ export class Observer {
     return heard !== undefined && (heard.removed || (heard.first <= version && version <= heard.last));
   }
 
-  #hear({ taskId, version, events }: CommitNotice): void {
+  #hear({ taskId, version, events }: CommittedChange): void {
     this.notices++;
     const heard = this.#heard.get(taskId);
     const created = events.some(({ type }) => type === 'created');

@@ -4,16 +4,16 @@
  */
 import { join } from '../../../scripts/chaos/cluster/member.ts';
 import { withCommands } from '../../../src/engine/database/decorator.ts';
-import type { Database, Holder, Task } from '../../../src/index.ts';
+import type { Database, Task, TaskWorker } from '../../../src/index.ts';
 import type { Change, Reach, Store, Verdict } from '../../../src/store.ts';
 
 function withoutFencing(database: Database): Database {
   const { store, queue } = database;
-  const claims = new Map<string, { readonly epoch: number; readonly holder: Holder }>();
+  const claims = new Map<string, { readonly epoch: number; readonly holder: TaskWorker }>();
   const remember = (change: Change): Change => {
     const { task } = change;
-    if (task.phase !== 'done' && task.holder?.name === queue.name)
-      claims.set(task.id, { epoch: task.epoch, holder: task.holder });
+    if (task.phase !== 'done' && task.worker?.name === queue.name)
+      claims.set(task.id, { epoch: task.epoch, holder: task.worker });
     else claims.delete(task.id);
     return change;
   };

@@ -1,6 +1,6 @@
 /** What many subtasks cost, counted in what is read and written. */
 import { createTasks, type Database, type DurableTool, durableTool } from 'holdfast';
-import type { Change, CommitNotice, Store } from 'holdfast/store';
+import type { Change, CommittedChange, Store } from 'holdfast/store';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { withCommands } from '../../../src/engine/database/decorator.ts';
@@ -19,7 +19,7 @@ class Counted {
   readonly writes: number[] = [];
 
   /** Nobody is told of commits that fit. */
-  wrap(database: Database, unheard: (notice: CommitNotice) => boolean = () => false): Database {
+  wrap(database: Database, unheard: (notice: CommittedChange) => boolean = () => false): Database {
     const { store } = database;
     const committed = (change: Change) => {
       this.writes.push(change.writes.length);
@@ -84,7 +84,7 @@ const between = durableTool('between', { task: 'always' }, async (_, task) => {
   await (await task.start(asks)).result();
 });
 const waits = durableTool('waits', { task: 'always' }, async (_, task) => {
-  await task.event('never');
+  await task.waitForEvent('never');
 });
 const crowd = durableTool(
   'crowd',
@@ -92,13 +92,13 @@ const crowd = durableTool(
   async ({ subtasks }, task) => {
     await Promise.all(Array.from({ length: subtasks }, () => task.start(waits)));
     await task.start(between);
-    await task.event('never');
+    await task.waitForEvent('never');
   },
 );
 const tools = [leaf, busy, patient, asks, between, waits, crowd] as unknown as DurableTool[];
 
 describe.each(kinds)('many subtasks: $name', ({ place }) => {
-  async function tasksOf(counted: Counted, unheard?: (notice: CommitNotice) => boolean) {
+  async function tasksOf(counted: Counted, unheard?: (notice: CommittedChange) => boolean) {
     const where = await place();
     const store = async () => counted.wrap(await open(where), unheard);
     const tasks = createTasks({ store, tools });
@@ -128,7 +128,7 @@ describe.each(kinds)('many subtasks: $name', ({ place }) => {
   });
 
   test('their ends are found although nobody is told of them', async () => {
-    const isEnd = ({ events }: CommitNotice) => events.some(({ type }) => type === 'childDone');
+    const isEnd = ({ events }: CommittedChange) => events.some(({ type }) => type === 'childDone');
     const tasks = await tasksOf(new Counted(), isEnd);
     const { id } = await tasks.create(patient);
     expect(await tasks.outcome(id)).toMatchObject({ kind: 'result', isError: false });

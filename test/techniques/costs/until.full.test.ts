@@ -27,7 +27,7 @@ describe.each(kinds)('polling for long: $name', ({ place }) => {
     const where = await place();
     const clock = new ManualClock(Date.now());
     const polls = durableTool('polls', { task: 'always' }, async (_, task) => {
-      await task.until('ready', () => looks++ > 40, { every: '5m' });
+      await task.waitForCondition('ready', () => looks++ > 40, { every: '5m' });
       return 'done';
     });
     let looks = 0;

@@ -9,7 +9,7 @@ import { isPostgres, kinds, open } from '../../stores/kinds.ts';
 describe.each(kinds)('on $name, one damaged task', ({ place }) => {
   const work = durableTool('work', { task: 'always', retention: '1s' }, async () => 'done');
   const late = durableTool('late', { task: 'always', deadline: '1s' }, async (_, task) => {
-    await task.event('never');
+    await task.waitForEvent('never');
   });
   const parent = durableTool('parent', { task: 'always' }, async (_, task) => {
     const child = await task.start(work);
@@ -22,7 +22,7 @@ describe.each(kinds)('on $name, one damaged task', ({ place }) => {
     const tasks = createTasks({
       store: () => open(where),
       tools: [work, late, parent],
-      shortestRetention: '0s',
+      minRetention: '0s',
       log: (entry) => log.push(entry),
       ...options,
     });
@@ -131,14 +131,14 @@ describe.each(kinds)('on $name, one damaged task', ({ place }) => {
     const desk = new Operator(tasks);
     const { tasks: listed } = await desk.list({});
     expect(listed.map(({ id }) => id)).toEqual(ids);
-    const shown = { id: damaged, tool: 'work', isDamaged: true, problem: expect.stringContaining('damaged') };
+    const shown = { id: damaged, tool: 'work', isCorrupt: true, problem: expect.stringContaining('damaged') };
     expect(listed[1]).toMatchObject(shown);
     expect((await desk.list({ text: 'wor' })).tasks).toHaveLength(3);
     expect((await desk.list({ text: damaged })).tasks).toMatchObject([shown]);
     expect(await desk.count({})).toEqual({ count: 3, isMore: false });
     expect((await desk.overview({ windowMs: 3_600_000 })).live.queued).toBe(3);
-    expect((await desk.story(damaged))?.task).toMatchObject(shown);
-    expect((await desk.story(ids[0]!))?.task).toMatchObject({ id: ids[0], standing: 'queued' });
+    expect((await desk.details(damaged))?.task).toMatchObject(shown);
+    expect((await desk.details(ids[0]!))?.task).toMatchObject({ id: ids[0], standing: 'queued' });
   });
 
   test('below another is shown there, and stops only its own tree', async () => {
@@ -157,8 +157,8 @@ describe.each(kinds)('on $name, one damaged task', ({ place }) => {
     await tasks.work();
     await expect.poll(async () => (await tasks.get(other))?.phase).toBe('done');
     expect((await tasks.get(root))?.phase).not.toBe('done');
-    const story = await new Operator(tasks).story(root);
-    expect(story?.children).toMatchObject([{ id: child, isDamaged: true }]);
+    const story = await new Operator(tasks).details(root);
+    expect(story?.children).toMatchObject([{ id: child, isCorrupt: true }]);
     expect(log).toContainEqual(expect.objectContaining({ event: 'damaged', task: child }));
   });
 
@@ -171,11 +171,11 @@ describe.each(kinds)('on $name, one damaged task', ({ place }) => {
 
     const { tasks, log } = await opened(where);
     await tasks.work();
-    await expect.poll(async () => (await tasks.get(id))?.stuck?.message).toMatch(/damaged/);
+    await expect.poll(async () => (await tasks.get(id))?.blocked?.message).toMatch(/damaged/);
     const { id: other } = await tasks.create(work);
     await expect.poll(() => finished(log)).toBe(1);
     expect(other).not.toBe(id);
-    expect((await new Operator(tasks).story(id))?.task).toMatchObject({ id, isDamaged: true });
+    expect((await new Operator(tasks).details(id))?.task).toMatchObject({ id, isCorrupt: true });
   });
 
   test('of which a commit is damaged keeps nobody from hearing of the others', async () => {

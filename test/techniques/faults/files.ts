@@ -43,7 +43,7 @@ function withDescriptor(file: string, flags: string, act: (descriptor: number) =
 
 export async function orDamage<T>(promised: Promise<T>): Promise<T | StoreError> {
   return promised.catch((error) => {
-    if (error instanceof StoreError && hasCode(error, 'STORE_CORRUPT', 'TASK_DAMAGED')) return error;
+    if (error instanceof StoreError && hasCode(error, 'STORE_CORRUPT', 'TASK_CORRUPT')) return error;
     throw error;
   });
 }

@@ -9,7 +9,7 @@ import { openSqlite } from '../../../src/sqlite.ts';
 import { aTask } from '../../../src/store-testing.ts';
 import { configure, connect } from '../../../src/stores/sqlite/driver.ts';
 import { Vault } from '../../../src/stores/sqlite/encryption/vault.ts';
-import { sealing } from '../../../src/stores/sqlite/file/transaction-counter.ts';
+import { counting } from '../../../src/stores/sqlite/file/transaction-counter.ts';
 import { migrate } from '../../../src/stores/sqlite/schema.ts';
 import { GroupCommit } from '../../../src/stores/sqlite/tasks/group-commit.ts';
 import { Rows } from '../../../src/stores/sqlite/tasks/rows.ts';
@@ -163,7 +163,7 @@ test('a change that does not fit undoes the whole transaction, and the next one 
   const rows = new Rows(db, new Vault(db, undefined, 'tasks.db'));
   const commands = new GroupCommit(db, 'tasks.db', {
     begun: () => {},
-    seal: sealing(db),
+    seal: counting(db),
     committed: () => {},
   });
   const insert = (bytes: number) => {

@@ -175,7 +175,7 @@ test('while another program holds the file locked, a call is refused within seco
   const { store } = await tasks.opened();
   // What this call asked for was committed after what the other one had asked for.
   expect((await call('echo')).result?.taskId).toBeDefined();
-  expect(await store.count(undefined, 'kept', 10)).toBe(2);
+  expect(await store.count(undefined, 'stored', 10)).toBe(2);
 });
 
 describe('with a Postgres that is down', () => {
@@ -227,6 +227,6 @@ describe('with a Postgres that is down', () => {
     expect(events('storeRecovered')).not.toEqual([]);
     await expect.poll(async () => (await call('echo')).result?.taskId).toBeDefined();
     const { store } = await tasks.opened();
-    expect(await store.count(undefined, 'kept', 10)).toBe(2);
+    expect(await store.count(undefined, 'stored', 10)).toBe(2);
   });
 });

@@ -1,6 +1,6 @@
 /** A host that makes calls, takes up those of its earlier lives, and may be killed at any moment. */
 import { setTimeout as pause } from 'node:timers/promises';
-import { connectTasks, type Handles, sqliteHandles, type TaskHandle } from 'holdfast/client';
+import { type CallRegistry, connectTasks, sqliteCallRegistry, type TaskHandle } from 'holdfast/client';
 import { seededRandom } from '../../kit/random.ts';
 import { sdkClient } from '../../kit/sdk.ts';
 import { type Line, readLines, write } from './lines.ts';
@@ -25,9 +25,9 @@ export const tools = [
 ] as const;
 
 /** Says what becomes durable, as soon as it is. */
-function telling(handles: Handles, say: (line: Line) => void): Handles {
+function telling(handles: CallRegistry, say: (line: Line) => void): CallRegistry {
   const saved = handles.save.bind(handles);
-  const save: Handles['save'] = (record) => {
+  const save: CallRegistry['save'] = (record) => {
     const before = handles.get(record.id);
     const added = Object.keys(record.answers).filter((at) => !Object.hasOwn(before?.answers ?? {}, at));
     for (const question of added) say({ type: 'recording', question });
@@ -41,10 +41,10 @@ async function main(options: HostOptions): Promise<void> {
   const { url, registry, log, life, isModern, drafts } = options;
   const random = seededRandom(options.seed);
   const say = (line: Line) => write(log, { life, ...line });
-  const handles = telling(sqliteHandles(registry), say);
+  const handles = telling(sqliteCallRegistry(registry), say);
   const client = sdkClient(isModern ? 'auto' : 'legacy');
   const tasks = await connectTasks(client, url, {
-    handles,
+    registry: handles,
     pace: { floorMs: 20, ceilingMs: 1_000 },
     ...(drafts && { drafts: 'all' }),
     answer: async ({ taskId, key, ...question }) => {

@@ -1,5 +1,5 @@
 /** Whether a host that was killed again and again lost, repeated or asked anything twice. */
-import type { HandleRecord } from 'holdfast/client';
+import type { CallRecord } from 'holdfast/client';
 import { tools } from './host.ts';
 import type { Line, Written } from './lines.ts';
 
@@ -7,7 +7,7 @@ export interface Case {
   readonly way: string;
   readonly kills: number;
   readonly lines: readonly Written[];
-  readonly records: readonly HandleRecord[];
+  readonly records: readonly CallRecord[];
 }
 
 function ofType<T extends Line['type']>(lines: readonly Written[], type: T) {
@@ -18,7 +18,7 @@ export function problemsOf({ lines, records }: Case): string[] {
   return [...deliveries(lines, records), ...questions(lines)];
 }
 
-function deliveries(lines: readonly Written[], records: readonly HandleRecord[]): string[] {
+function deliveries(lines: readonly Written[], records: readonly CallRecord[]): string[] {
   const delivered = ofType(lines, 'delivered');
   const known = new Set(records.map(({ id }) => id));
   return [

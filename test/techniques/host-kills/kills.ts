@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { sqliteHandles } from 'holdfast/client';
+import { sqliteCallRegistry } from 'holdfast/client';
 import { temporaryFolder } from '../../kit/lifetime.ts';
 import { Program, sources } from '../../kit/process.ts';
 import { type Random, seededRandom } from '../../kit/random.ts';
@@ -73,7 +73,7 @@ async function livesOf(way: Way, url: string, folder: string, random: Random, en
     if (signal === 'SIGKILL' && !isLast) kills++;
     else if (code !== 0) throw new Error(`A host of ${way.name} ended by itself: ${host.complaints}`);
   }
-  const handles = sqliteHandles(registry);
+  const handles = sqliteCallRegistry(registry);
   const records = handles.list();
   handles.close();
   return { way: way.name, kills, lines: readLines(log), records };

@@ -168,7 +168,7 @@ describe('the call ends, and its error says what was wrong:', () => {
   });
 
   test('words that are no JSON, until the server counts as unreachable', async () => {
-    const { tasks, server } = await meet('2026-07-28', get(json('Hello!')), { unreachableFor: '1s' });
+    const { tasks, server } = await meet('2026-07-28', get(json('Hello!')), { reconnectTimeout: '1s' });
     const error = await tasks.callTool({ name: 't' }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ServerUnreachable);
     expect((error as Error).message).toMatch(/could not be reached for \d+ s\. .*JSON/);
@@ -224,7 +224,9 @@ describe('what a server may say', () => {
   });
 
   test('an internal error for good', async () => {
-    const { tasks } = await meet('2026-07-28', get(new Fault(-32603, 'Oh dear.')), { unreachableFor: '1s' });
+    const { tasks } = await meet('2026-07-28', get(new Fault(-32603, 'Oh dear.')), {
+      reconnectTimeout: '1s',
+    });
     await expect(tasks.callTool({ name: 't' })).rejects.toThrow(ServerUnreachable);
   });
 

@@ -120,7 +120,7 @@ async function converse(revision: Revision, at: number, way: Way) {
   const honest = new Honest(revision);
   const { tasks, questions } = await meet(revision, dropping(honest.says, at, way, seen), {
     capabilities: { extensions },
-    unreachableFor: '10s',
+    reconnectTimeout: '10s',
   });
   const result = await tasks.callTool({ name: 't' });
   return { result, questions, seen, keys: honest.keys };

@@ -1,6 +1,6 @@
 /** Calls of which nobody knows what became of them, and hosts that come back for them. */
 import { Client } from '@modelcontextprotocol/client';
-import { ConnectionLost, connectTasks, memoryHandles, TaskLost } from 'holdfast/client';
+import { ConnectionLost, connectTasks, memoryCallRegistry, TaskLost } from 'holdfast/client';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { MalformedAnswer } from '../../../src/remote-tasks/errors.ts';
 import { meet, pace } from './meeting.ts';
@@ -16,18 +16,18 @@ const askedFirst = {
 /** Another process of the same host. */
 async function anotherHost(url: string, options: object) {
   const client = new Client({ name: 'host', version: '1' }, { versionNegotiation: { mode: 'auto' } });
-  const tasks = await connectTasks(client, url, { pace, unreachableFor: '20s', ...options });
+  const tasks = await connectTasks(client, url, { pace, reconnectTimeout: '20s', ...options });
   onTestFinished(() => tasks.close());
   return tasks;
 }
 
 describe('a call that was sent by a host that is gone', () => {
   async function interrupted(says: Record<string, Says>, capabilities: object) {
-    const handles = memoryHandles();
+    const handles = memoryCallRegistry();
     const first = await meet(
       '2026-07-28',
       { 'tasks/get': () => completed('root'), ...says },
-      { handles, capabilities },
+      { registry: handles, capabilities },
     );
     const calling = first.tasks.call('t').catch((error: unknown) => error);
     await expect.poll(() => first.server.count('tools/call')).toBeGreaterThan(0);
@@ -94,23 +94,23 @@ describe('a call that was sent by a host that is gone', () => {
 });
 
 test('a call that met a lost connection keeps its handle', async () => {
-  const handles = memoryHandles();
-  const { tasks } = await meet('2026-07-28', { 'tools/call': () => hangUp }, { handles });
+  const handles = memoryCallRegistry();
+  const { tasks } = await meet('2026-07-28', { 'tools/call': () => hangUp }, { registry: handles });
   await expect(tasks.call('t')).rejects.toThrow(ConnectionLost);
   expect(handles.list({ onlyOpen: true })).toHaveLength(1);
 });
 
 test('a call that its server refused keeps none', async () => {
-  const handles = memoryHandles();
-  const { tasks } = await meet('2026-07-28', { 'tools/call': () => complete({}) }, { handles });
+  const handles = memoryCallRegistry();
+  const { tasks } = await meet('2026-07-28', { 'tools/call': () => complete({}) }, { registry: handles });
   await expect(tasks.call('t')).rejects.toThrow(MalformedAnswer);
   expect(handles.list()).toEqual([]);
 });
 
 test('a call that its host aborts keeps its handle, for it may have been carried out', async () => {
-  const handles = memoryHandles();
+  const handles = memoryCallRegistry();
   const over = new AbortController();
-  const { tasks, server } = await meet('2026-07-28', { 'tools/call': () => silence }, { handles });
+  const { tasks, server } = await meet('2026-07-28', { 'tools/call': () => silence }, { registry: handles });
   const calling = tasks.call('t', {}, { signal: over.signal });
   calling.catch(() => {});
   await expect.poll(() => server.count('tools/call')).toBe(1);
@@ -120,8 +120,8 @@ test('a call that its host aborts keeps its handle, for it may have been carried
 });
 
 test('a handle in a dialect that nobody knows is not taken up, and the others are', async () => {
-  const handles = memoryHandles();
-  const { tasks } = await meet('2026-07-28', { 'tasks/get': () => completed('root') }, { handles });
+  const handles = memoryCallRegistry();
+  const { tasks } = await meet('2026-07-28', { 'tasks/get': () => completed('root') }, { registry: handles });
   const handle = await tasks.call('t');
   await handle.result();
   const record = { ...handles.get(handle.id)!, ending: undefined as never, isDelivered: false };

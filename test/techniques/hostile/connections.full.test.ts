@@ -41,7 +41,7 @@ describe('a server that is busy', () => {
         'tasks/get': ({ before }) => (before === 0 ? busy('1') : completed('root')),
         'tasks/result': () => done,
       },
-      { pace: { floorMs: 10, ceilingMs: 5_000 }, unreachableFor: '10s' },
+      { pace: { floorMs: 10, ceilingMs: 5_000 }, reconnectTimeout: '10s' },
     );
     expect(await tasks.callTool({ name: 't' })).toMatchObject(done);
     const [first, second] = server.times('tasks/get');
@@ -67,7 +67,7 @@ describe('a server that is busy', () => {
   );
 
   test('for good is unreachable', async () => {
-    const { tasks } = await meet('2026-07-28', { 'tasks/get': () => busy('0') }, { unreachableFor: '1s' });
+    const { tasks } = await meet('2026-07-28', { 'tasks/get': () => busy('0') }, { reconnectTimeout: '1s' });
     const error = await tasks.callTool({ name: 't' }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ServerUnreachable);
     expect((error as Error).message).toContain('it is busy (HTTP 503)');
@@ -136,7 +136,7 @@ describe('a session that the server does not know any more', () => {
 
   test('and cannot be opened again is unreachable in the end, without a storm', async () => {
     const gone = () => new Raw((response) => response.writeHead(404).end());
-    const { tasks, server } = await meet('2025-11-25', { 'tasks/get': gone }, { unreachableFor: '1s' });
+    const { tasks, server } = await meet('2025-11-25', { 'tasks/get': gone }, { reconnectTimeout: '1s' });
     const handles = await Promise.all(Array.from({ length: 10 }, () => tasks.call('t')));
     server.says.set('initialize', gone);
     for (const handle of handles) await expect(handle.result()).rejects.toThrow(ServerUnreachable);
@@ -159,7 +159,7 @@ describe('requests that are never answered', () => {
     const { tasks } = await meet(
       '2026-07-28',
       { 'tasks/get': () => silence },
-      { requestTimeout: 800, unreachableFor: 1_200 },
+      { requestTimeout: 800, reconnectTimeout: 1_200 },
     );
     const error = await tasks.callTool({ name: 't' }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(ServerUnreachable);

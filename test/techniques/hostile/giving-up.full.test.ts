@@ -1,7 +1,7 @@
 /** Servers that would keep a caller waiting without end. Each is given up, and the call can be resumed. */
 import {
   MalformedAnswer,
-  memoryHandles,
+  memoryCallRegistry,
   ServerUnreachable,
   TaskExpired,
   type TaskHandle,
@@ -36,7 +36,7 @@ const noSession = new Raw((response) => response.writeHead(404).end('Session not
 
 /** A call that became a task with this ttl, of which the server then says that. */
 async function calling(revision: Revision, ttl: unknown, get: Says, options?: Options) {
-  const handles = memoryHandles();
+  const handles = memoryCallRegistry();
   const meeting = await meet(
     revision,
     {
@@ -44,7 +44,7 @@ async function calling(revision: Revision, ttl: unknown, get: Says, options?: Op
       'tasks/get': get,
       'tasks/result': () => done,
     },
-    { handles, ...options },
+    { registry: handles, ...options },
   );
   return { ...meeting, handles, handle: await meeting.tasks.call('t') };
 }
@@ -77,7 +77,7 @@ describe.each(revisions)('on %s', (revision) => {
   test.each(failing)(
     'a server that %s is given up once the ttl of the create result has passed',
     async (_, get) => {
-      const call = await calling(revision, 400, get, { requestTimeout: 2_000, unreachableFor: '10m' });
+      const call = await calling(revision, 400, get, { requestTimeout: 2_000, reconnectTimeout: '10m' });
       const error = await errorOf(call.handle);
       expect(error).toBeInstanceOf(TaskOverdue);
       expect(error.message).toMatch(
@@ -88,7 +88,7 @@ describe.each(revisions)('on %s', (revision) => {
   );
 
   test.each(failing)('a server that %s is given up as unreachable if there is no ttl', async (_, get) => {
-    const call = await calling(revision, null, get, { requestTimeout: 2_000, unreachableFor: 700 });
+    const call = await calling(revision, null, get, { requestTimeout: 2_000, reconnectTimeout: 700 });
     const error = await errorOf(call.handle);
     expect(error).toBeInstanceOf(ServerUnreachable);
     await expectResumable(call);
@@ -102,7 +102,7 @@ describe.each(revisions)('on %s', (revision) => {
 
   test('a task that is still working long after its ttl is given up', async () => {
     const call = await calling(revision, 200, () => task('root', 'working', ttlOf(revision, 200)), {
-      unreachableFor: 400,
+      reconnectTimeout: 400,
     });
     const error = await errorOf(call.handle);
     expect(error).toBeInstanceOf(TaskOverdue);
@@ -114,7 +114,7 @@ describe.each(revisions)('on %s', (revision) => {
 
   test('the ttl of the create result counts if no later answer has one', async () => {
     const shown = task('root', 'working', ttlOf(revision, undefined));
-    const call = await calling(revision, 200, () => shown, { unreachableFor: 400 });
+    const call = await calling(revision, 200, () => shown, { reconnectTimeout: 400 });
     expect(await errorOf(call.handle)).toBeInstanceOf(TaskOverdue);
   });
 
@@ -136,7 +136,7 @@ describe.each(revisions)('on %s', (revision) => {
         before < 40
           ? task('root', 'working', ttlOf(revision, performance.now() - begun + 5_000))
           : completed('root'),
-      { unreachableFor: 200 },
+      { reconnectTimeout: 200 },
     );
     expect(await handle.result()).toMatchObject(done);
     expect(server.count('tasks/get')).toBeGreaterThan(40);
@@ -152,7 +152,7 @@ describe.each(revisions)('on %s', (revision) => {
           ? task('root', 'working', ttlOf(revision, ttls[before % ttls.length]))
           : completed('root'),
       // Longer than the few polls between two answers that have no limit, even if each takes a while.
-      { unreachableFor: '10s', pace: { floorMs: 5, ceilingMs: 20, defaultMs: 10 } },
+      { reconnectTimeout: '10s', pace: { floorMs: 5, ceilingMs: 20, defaultMs: 10 } },
     );
     expect(await handle.result()).toMatchObject(done);
   });
@@ -162,13 +162,13 @@ describe.each(revisions)('on %s', (revision) => {
       revision,
       null,
       ({ before }) => (before < 40 ? task('root', 'working') : completed('root')),
-      { unreachableFor: 50 },
+      { reconnectTimeout: 50 },
     );
     expect(await handle.result()).toMatchObject(done);
   });
 
   test.each([-1, -1e308, '300', true, {}, [300]])('a ttl of %j in the create result is none', async (ttl) => {
-    const { handle } = await calling(revision, ttl, () => hangUp, { unreachableFor: 500 });
+    const { handle } = await calling(revision, ttl, () => hangUp, { reconnectTimeout: 500 });
     expect(await errorOf(handle)).toBeInstanceOf(ServerUnreachable);
   });
 
@@ -201,7 +201,7 @@ describe('a person takes longer than the ttl to answer:', () => {
     params: { mode: 'form', message: 'Name?', requestedSchema: { type: 'object', properties: {} } },
   };
   const answerAfter = (looks: number) => ({
-    unreachableFor: 200,
+    reconnectTimeout: 200,
     answer: async () => {
       await expect.poll(polls).toBeGreaterThan(looks);
       return { action: 'accept' as const, content: {} };
@@ -275,7 +275,7 @@ describe('a clock that is set while a call waits', () => {
             ? hangUp
             : completed('root');
       },
-      { unreachableFor: '10m' },
+      { reconnectTimeout: '10m' },
     );
     expect(await handle.result()).toMatchObject(done);
   });
@@ -297,7 +297,7 @@ describe('a clock that is set while a call waits', () => {
 test('a server that opens every session but the end of its handshake is given up', async () => {
   const call = await calling('2025-11-25', 400, () => noSession, {
     requestTimeout: 2_000,
-    unreachableFor: '10m',
+    reconnectTimeout: '10m',
   });
   call.server.says.set('notifications/initialized', () => silence);
   expect(await errorOf(call.handle)).toBeInstanceOf(TaskOverdue);

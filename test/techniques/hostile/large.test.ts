@@ -49,7 +49,7 @@ describe('an answer of 50 MB', () => {
             write(response, id).catch(() => {});
           }),
       },
-      { largestAnswer: megabyte },
+      { maxResponseSize: megabyte },
     );
     const before = process.memoryUsage().rss;
     const error = await tasks.callTool({ name: 't' }).catch((thrown: unknown) => thrown);
@@ -79,7 +79,7 @@ test('many events on one stream may be larger together', async () => {
           response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id, result: completed('root') })}\n\n`);
         }),
     },
-    { largestAnswer: 100_000 },
+    { maxResponseSize: 100_000 },
   );
   expect(await tasks.callTool({ name: 't' })).toBeTruthy();
 });
@@ -94,7 +94,7 @@ test('results of a whole tree count together', async () => {
           ? { ...completed('root', result), childTaskIds: ['a', 'b', 'c'] }
           : completed(taskId, result),
     },
-    { drafts: 'all', largestResult: 3_000 },
+    { drafts: 'all', maxResultSize: 3_000 },
   );
   await expect(tasks.callTool({ name: 't' })).rejects.toThrow(MalformedAnswer);
 });
@@ -103,7 +103,7 @@ test('a direct result counts too', async () => {
   const { tasks } = await meet(
     '2026-07-28',
     { 'tools/call': () => ({ resultType: 'complete', content: ['x'.repeat(1_000)] }) },
-    { largestResult: 500 },
+    { maxResultSize: 500 },
   );
   await expect(tasks.callTool({ name: 't' })).rejects.toThrow(MalformedAnswer);
 });

@@ -2,6 +2,6 @@
 import { connectTasks } from 'holdfast/client';
 import { sdkClient } from '../../kit/sdk.ts';
 
-const tasks = await connectTasks(sdkClient('auto'), process.argv[2]!, { handles: 'memory:', drafts: 'all' });
+const tasks = await connectTasks(sdkClient('auto'), process.argv[2]!, { registry: 'memory:', drafts: 'all' });
 await tasks.callTool({ name: 't' }).catch((error: Error) => console.log(error.name));
 await tasks.close();

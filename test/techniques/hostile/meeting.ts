@@ -30,11 +30,11 @@ export async function meet(
   const client = sdkClient(revision === '2026-07-28' ? 'auto' : 'legacy');
   const questions: string[] = [];
   tasks = await connectTasks(client, server.url, {
-    handles: 'memory:',
+    registry: 'memory:',
     pace,
     // On a busy machine any answer may take a while: only tests of time-outs have short ones.
     requestTimeout: '20s',
-    unreachableFor: '20s',
+    reconnectTimeout: '20s',
     answer: (question) => {
       questions.push(question.key);
       return { action: 'accept', content: { name: 'Kelp' } };

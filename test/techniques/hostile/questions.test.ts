@@ -1,5 +1,5 @@
 /** Questions that no honest server asks, or asks like that. */
-import { MalformedAnswer, memoryHandles, TaskCancelled, UnknownQuestion } from 'holdfast/client';
+import { MalformedAnswer, memoryCallRegistry, TaskCancelled, UnknownQuestion } from 'holdfast/client';
 import { describe, expect, test } from 'vitest';
 import { meet } from './meeting.ts';
 import { complete, completed, created, done, Fault, Raw, type Says, sse, task, type Wire } from './server.ts';
@@ -108,8 +108,8 @@ describe('a question of an unknown kind ends the call, and leaves its task for w
 
   test('on 2026-07-28, before anything else is asked', async () => {
     const asking = new Asking({ name: form(), dream: strange });
-    const handles = memoryHandles();
-    const { tasks, server, questions } = await meet('2026-07-28', asking.says, { handles });
+    const handles = memoryCallRegistry();
+    const { tasks, server, questions } = await meet('2026-07-28', asking.says, { registry: handles });
     const handle = await tasks.call('t');
     const error = await handle.result().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(UnknownQuestion);
@@ -169,8 +169,8 @@ describe('a question of an unknown kind ends the call, and leaves its task for w
 
   test('on 2025-11-25, if the task goes on waiting', async () => {
     const { says, refusals } = insisting('root', 'input_required');
-    const handles = memoryHandles();
-    const { tasks, server } = await meet('2025-11-25', says, { handles });
+    const handles = memoryCallRegistry();
+    const { tasks, server } = await meet('2025-11-25', says, { registry: handles });
     const handle = await tasks.call('t');
     const error = await handle.result().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(UnknownQuestion);
@@ -369,7 +369,7 @@ describe('on 2025-11-25', () => {
 
   test('a question of a subtask that nobody has met is kept with the call it belongs to', async () => {
     let isAnswered = false;
-    const handles = memoryHandles();
+    const handles = memoryCallRegistry();
     const kept: string[] = [];
     const { tasks } = await meet(
       '2025-11-25',
@@ -393,7 +393,7 @@ describe('on 2025-11-25', () => {
         },
       },
       {
-        handles: {
+        registry: {
           ...handles,
           save: (record) => {
             for (const at of Object.keys(record.answers)) kept.push(`${record.taskId}: ${at.split(' ')[0]}`);

@@ -17,9 +17,9 @@ async function meet(way: string, canReopen = true, options: ConnectTasksOptions 
     new StdioClientTransport({ command: process.execPath, args: [program, way, memory], stderr: 'ignore' });
   const client = new Client({ name: 'host', version: '1' });
   const tasks = await connectTasks(client, canReopen ? open : open(), {
-    handles: 'memory:',
+    registry: 'memory:',
     pace,
-    unreachableFor: '20s',
+    reconnectTimeout: '20s',
     ...options,
   });
   onTestFinished(async () => {
@@ -49,7 +49,7 @@ test('a server that dies and cannot be started again is unreachable, and it is s
 
 test.each([
   ['drivels', 'has given no proper answer', { requestTimeout: 5_000 }],
-  ['dozes', 'still reports it as working', { unreachableFor: 300 }],
+  ['dozes', 'still reports it as working', { reconnectTimeout: 300 }],
 ])('a server that %s is given up after the ttl, and the call can be resumed', async (way, why, options) => {
   const { tasks } = await meet(way, true, options);
   const handle = await tasks.call('t');

@@ -49,7 +49,7 @@ const tasks = fixtureTasks(
   {
     store: () => opened(),
     ...(hasLimits && { limits: {} }),
-    ...(isUnderFire && { drafts: 'all', shortestRetention: '1s', longestRetention: '2s' }),
+    ...(isUnderFire && { drafts: 'all', minRetention: '1s', maxRetention: '2s' }),
   },
   { more: [chatter as DurableTool] },
 );

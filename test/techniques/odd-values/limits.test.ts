@@ -77,7 +77,7 @@ test('a question for a model cannot be one for a person', async () => {
 });
 
 test('a hundred and fifty thousand open waits are refused, and a handler may catch that', async () => {
-  const many = durableTool('many', { task: 'always', longestJournal: 1_000_000 }, async (_, task) => {
+  const many = durableTool('many', { task: 'always', maxJournalEntries: 1_000_000 }, async (_, task) => {
     await Promise.all(Array.from({ length: 150_000 }, () => task.sleep('1h')));
   });
   const careful = durableTool('careful', { task: 'always' }, async (_, task) => {
@@ -87,7 +87,7 @@ test('a hundred and fifty thousand open waits are refused, and a handler may cat
   });
   const tasks = await working(many, careful as never);
   const { id } = await tasks.create(many);
-  expect(complaintOf(await tasks.outcome(id))).toContain('at most 20000 (mostOpenCalls)');
+  expect(complaintOf(await tasks.outcome(id))).toContain('at most 20000 (maxOpenCalls)');
   const other = await tasks.create(careful);
   expect(await tasks.outcome(other.id)).toMatchObject({ value: { content: [{ text: 'caught' }] } });
   const beside = await tasks.create(neighbour);
@@ -95,7 +95,7 @@ test('a hundred and fifty thousand open waits are refused, and a handler may cat
 });
 
 test('failed attempts without end are refused once the journal is full, and what they said is cut', async () => {
-  const stubborn = durableTool('stubborn', { task: 'always', longestJournal: 1_500 }, (_, task) =>
+  const stubborn = durableTool('stubborn', { task: 'always', maxJournalEntries: 1_500 }, (_, task) =>
     task.step(
       'never',
       () => {
@@ -107,7 +107,7 @@ test('failed attempts without end are refused once the journal is full, and what
   const tasks = await working(stubborn);
   const { id } = await tasks.create(stubborn);
   expect(complaintOf(await tasks.outcome(id))).toMatch(
-    /beyond 1500 entries \(longestJournal\), 1501 of them failed attempts/,
+    /beyond 1500 entries \(maxJournalEntries\), 1501 of them failed attempts/,
   );
   const { store } = await tasks.opened();
   const [, ...batches] = await store.journal(id);
@@ -121,7 +121,7 @@ test('failed attempts without end are refused once the journal is full, and what
 
 test('a pass that only waits parks, however often it is woken for nothing', async () => {
   const patient = durableTool('patient', { task: 'always' }, async (_, task) => {
-    await task.event('never');
+    await task.waitForEvent('never');
   });
   const tasks = await working(patient);
   const { store } = await tasks.opened();
@@ -133,7 +133,7 @@ test('a pass that only waits parks, however often it is woken for nothing', asyn
   let isOver = false;
   const waking = (async () => {
     for (let n = 0; n < 1_000 && !isOver; n++) {
-      await tasks.complete(id, `other ${n}`, null);
+      await tasks.sendEvent(id, `other ${n}`, null);
       await pause(10);
     }
   })();

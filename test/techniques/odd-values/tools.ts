@@ -32,7 +32,8 @@ export const throwingWays: Readonly<Record<string, Way>> = {
     task.step('odd', () => Promise.reject(value), { retry: { attempts: 3, delay: 1 } }),
   'thrown in a step with a time-out': (value, task) =>
     task.step('odd', () => Promise.reject(value), { timeout: '1h' }),
-  'thrown in a check': (value, task) => task.until('odd', () => Promise.reject(value), { every: '1s' }),
+  'thrown in a check': (value, task) =>
+    task.waitForCondition('odd', () => Promise.reject(value), { every: '1s' }),
 };
 
 export const returningWays: Readonly<Record<string, Way>> = {
@@ -45,7 +46,7 @@ export const returningWays: Readonly<Record<string, Way>> = {
     await task.step('odd', () => ({ deep: [value] }), { retry: { attempts: 3, delay: 1 } });
   },
   'returned by a check': async (value, task) => {
-    await task.until('odd', () => value, { every: '1ms', timeout: '20ms' });
+    await task.waitForCondition('odd', () => value, { every: '1ms', timeout: '20ms' });
   },
 };
 
@@ -79,20 +80,21 @@ export const passingWays: Readonly<Record<string, Way>> = {
   'start: name of a tool': async (value, task) => (await task.start({ ...leaf, name: value }, {})).cancel(),
   'start: input': async (value, task) => (await task.start(leaf, value)).id,
   'cancel: reason': async (value, task) => (await task.start(leaf, {})).cancel(value),
-  'until: name': (value, task) => task.until(value, () => true, { every: '1s' }),
-  'until: check': (value, task) => task.until('odd', value, { every: '1s' }),
-  'until: options': (value, task) => task.until('odd', () => true, value),
-  'until: every': (value, task) => task.until('odd', () => true, { every: value }),
-  'until: time-out': (value, task) => task.until('odd', () => true, { every: '1s', timeout: value }),
-  'event: name': (value, task) => task.event(value, brief),
-  'event: patience': (value, task) => Promise.race([task.event('odd', value), task.sleep('1ms')]),
+  'until: name': (value, task) => task.waitForCondition(value, () => true, { every: '1s' }),
+  'until: check': (value, task) => task.waitForCondition('odd', value, { every: '1s' }),
+  'until: options': (value, task) => task.waitForCondition('odd', () => true, value),
+  'until: every': (value, task) => task.waitForCondition('odd', () => true, { every: value }),
+  'until: time-out': (value, task) =>
+    task.waitForCondition('odd', () => true, { every: '1s', timeout: value }),
+  'event: name': (value, task) => task.waitForEvent(value, brief),
+  'event: patience': (value, task) => Promise.race([task.waitForEvent('odd', value), task.sleep('1ms')]),
   'event: time-out': (value, task) =>
-    Promise.race([task.event('odd', { timeout: value }), task.sleep('1ms')]),
+    Promise.race([task.waitForEvent('odd', { timeout: value }), task.sleep('1ms')]),
   'progress: done': async (value, task) => task.progress(value),
   'progress: total': async (value, task) => task.progress(1, value),
   'progress: message': async (value, task) => task.progress(1, 2, value),
-  'say: message': async (value, task) => task.say(value),
-  'pollEvery: duration': async (value, task) => task.pollEvery(value),
+  'say: message': async (value, task) => task.setStatusMessage(value),
+  'setPollInterval: duration': async (value, task) => task.setPollInterval(value),
 };
 
 function schemaOf(jsonSchema: unknown): never {

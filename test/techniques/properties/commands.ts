@@ -84,7 +84,7 @@ const isAlive = ({ phase }: Task) => phase !== 'done';
 const isDone = ({ phase }: Task) => phase === 'done';
 const isSometimesDone = (task: Task, { n }: Given) => n % 4 === 0 && isDone(task);
 const isWaiting = ({ phase }: Task) => phase === 'waiting';
-const isAwake = (task: Task) => task.phase !== 'done' && task.wakeAt !== null && !task.holder;
+const isAwake = (task: Task) => task.phase !== 'done' && task.wakeAt !== null && !task.worker;
 const isUnpublished = (task: Task) => task.unpublished !== undefined && isAlive(task);
 const isHandedOver = (task: Task) => task.handedOver !== undefined && isAlive(task);
 const isUnpublishedAndDone = (task: Task) => task.unpublished !== undefined && isDone(task);
@@ -114,7 +114,7 @@ function onClaim<R extends keyof Reach>(
 ): Kind {
   const decision = (given: Given) => {
     const { n, tasks, claims } = given;
-    const held = n % 5 === 0 ? [] : tasks.filter((task) => task.phase !== 'done' && task.holder);
+    const held = n % 5 === 0 ? [] : tasks.filter((task) => task.phase !== 'done' && task.worker);
     const standing = held.map(({ id, epoch }) => ({ taskId: id, epoch }));
     const claim = of(standing.length > 0 ? standing : claims, n);
     if (!claim) return undefined;
@@ -172,7 +172,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   create: { weight: 6, decision: create },
   rerun: { weight: 2, decision: rerun },
   claim: onTask(14, 'task', isAwake, (task, { n, now, holder }) => {
-    const freed = n % 3 === 0 && task.phase !== 'done' ? task.holder : undefined;
+    const freed = n % 3 === 0 && task.phase !== 'done' ? task.worker : undefined;
     return rules.claim(task, { name: holder, leaseMs }, now, freed);
   }),
   'start child': onClaim(8, 'task', (task, claim, { n, now, fresh: id }) => {
@@ -206,7 +206,7 @@ const kinds: Readonly<Record<string, Kind>> = {
     return rules.park(task, claim, { seenVersion, until, claimedVersion }, now);
   }),
   'set aside': onClaim(2, 'task', (task, claim, { n, now }) =>
-    rules.setAside(task, claim, { message: 'No handler knows its steps.', until: now + (n % 5_000) }, now),
+    rules.block(task, claim, { message: 'No handler knows its steps.', until: now + (n % 5_000) }, now),
   ),
   'note that it is alone': onClaim(1, 'task', (task, claim, { now }) => rules.isolate(task, claim, now)),
   explain: onTask(1, 'task', isAwake, (task, { now }) => rules.explain(task, 'No worker knows it.', now)),
@@ -248,7 +248,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   }),
   entrust: onTask(2, 'task', isWaiting, (task, { n, m, now }) => {
     const entrusted = n % 3 === 0 ? undefined : { taskId: `client's ${m % 3}`, dialect: '2025-11-25' };
-    return rules.entrust(task, `q${m % 2}`, entrusted, now);
+    return rules.recordAskedAsTask(task, `q${m % 2}`, entrusted, now);
   }),
   'answer the tree': onTask(4, 'family', hasSubtasks, (family, given) => {
     const tasks = [family.task, ...family.descendants];

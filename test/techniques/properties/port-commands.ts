@@ -5,8 +5,8 @@
  */
 
 import type { AuditEntry, Database, Task } from '../../../src/index.ts';
-import { standings } from '../../../src/model/status.ts';
-import type { SurveyFilter } from '../../../src/ports/query.ts';
+import { taskStatuses } from '../../../src/model/status.ts';
+import type { TaskFilter } from '../../../src/ports/query.ts';
 import type { Claim } from '../../../src/store.ts';
 import { pagesOf } from '../../kit/listed.ts';
 import { type Command, commandOf, leaseMs, of, words } from './commands.ts';
@@ -40,7 +40,7 @@ export const portCommands: Readonly<Record<string, PortCommand>> = {
   isolate: {
     weight: 4,
     act: async ({ queue }, { n, tasks, claims }) => {
-      const held = tasks.filter((task) => task.phase !== 'done' && task.holder);
+      const held = tasks.filter((task) => task.phase !== 'done' && task.worker);
       const task = of(held, n);
       // Every third time under a claim that is lost.
       const isLost = n % 3 === 0;
@@ -103,12 +103,12 @@ export const portCommands: Readonly<Record<string, PortCommand>> = {
   'leave idle passes out': { weight: 2, act: ({ store }, given) => store.leaveOut(around(given), allOf) },
   query: {
     weight: 5,
-    act: async ({ survey }, given) => {
+    act: async ({ queries: survey }, given) => {
       const { n, m, tasks } = given;
-      const filter: SurveyFilter = {
+      const filter: TaskFilter = {
         ...(n % 2 === 0 && { owner: of(owners, m)! }),
         ...(n % 3 === 0 && { tool: m % 2 === 0 ? 'publish_report' : 'summarise' }),
-        ...(m % 3 !== 0 && { standings: standings.filter((_, index) => (m >> index) % 2 === 0) }),
+        ...(m % 3 !== 0 && { statuses: taskStatuses.filter((_, index) => (m >> index) % 2 === 0) }),
         ...(n % 5 === 0 && { since: around(given) }),
         ...(n % 7 === 0 && { until: around(given) }),
         ...(m % 5 === 0 && { text: m % 2 === 0 ? of(words, n)! : (of(tasks, n)?.id ?? 'none') }),

@@ -1,6 +1,6 @@
 /** Everything that can be read through the ports of a database. */
 import type { Database, Task, TaskId } from '../../../src/index.ts';
-import { standings } from '../../../src/model/status.ts';
+import { taskStatuses } from '../../../src/model/status.ts';
 import type { Due, ToolVersion } from '../../../src/store.ts';
 import { listed, pagesOf } from '../../kit/listed.ts';
 
@@ -13,7 +13,7 @@ const second: ToolVersion = { tool: 'summarise', version: '1' };
 /** The tools of different workers. */
 export const tools: readonly (readonly ToolVersion[])[] = [[first, second], [first], [second], []];
 
-export async function readTask({ store, survey }: Database, id: TaskId) {
+export async function readTask({ store, queries: survey }: Database, id: TaskId) {
   const [family, asking, childIds, commits, someCommits, journal, history, someHistory, ...ofOwner] =
     await Promise.all([
       store.family(id),
@@ -30,7 +30,7 @@ export async function readTask({ store, survey }: Database, id: TaskId) {
 }
 
 /** Everything else. `due` is ordered by moment; tasks of the same moment may come in any order. */
-export async function readAll({ store, queue, survey, sessions, audit }: Database, now: number) {
+export async function readAll({ store, queue, queries: survey, sessions, audit }: Database, now: number) {
   const surveyed = async (filter: object) => {
     const pages = pagesOf((from) => survey.list({ ...filter, limit: 7, ...from }));
     return (await Array.fromAsync(pages)).flatMap(({ tasks }) => tasks.map(({ id }) => id));
@@ -42,14 +42,14 @@ export async function readAll({ store, queue, survey, sessions, audit }: Databas
     return { moments, some, ids: ids.sort() };
   };
   const since = now - 600_000;
-  const filters = [{}, ...standings.map((standing) => ({ standings: [standing] }))];
+  const filters = [{}, ...taskStatuses.map((standing) => ({ standings: [standing] }))];
   return {
     lists: await Promise.all(
       owners.flatMap((owner) => [3, allOf].map((limit) => Array.fromAsync(listed(store, { owner, limit })))),
     ),
     counts: await Promise.all(
       [undefined, ...owners].flatMap((owner) =>
-        (['live', 'kept'] as const).flatMap((what) =>
+        (['live', 'stored'] as const).flatMap((what) =>
           [2, allOf].map((upTo) => store.count(owner, what, upTo)),
         ),
       ),

@@ -14,7 +14,7 @@ import { seedOfThisRun } from '../../kit/random.ts';
 
 const seed = seedOfThisRun();
 const numRuns = { quick: 2, long: 200 }[process.env.HOLDFAST_LANE!] ?? 8;
-const largestStore = 1_000_000;
+const maxStoreSize = 1_000_000;
 const shortestRetentionMs = 60_000;
 
 /** How large a tree is, and how far it comes. */
@@ -67,14 +67,14 @@ async function holds(options: SqliteOptions, plans: readonly Plan[]): Promise<vo
   const mayGo = trees
     .filter(([root]) => root!.phase === 'done' && root!.finishedAt <= endedBy)
     .map(([root]) => root!.id);
-  const wasTooLarge = (await store.size()) > largestStore;
+  const wasTooLarge = (await store.size()) > maxStoreSize;
 
-  const extents = { ...workerDefaults.extents, largestStore, shortestRetention: shortestRetentionMs };
-  const housekeeping = new Housekeeping(database, clock, [], { ...workerDefaults, extents });
+  const extents = { ...workerDefaults.limits, maxStoreSize, minRetention: shortestRetentionMs };
+  const housekeeping = new Housekeeping(database, clock, [], { ...workerDefaults, limits: extents });
   clock.advance(1_000);
   await expect
     .poll(async () => {
-      const isSmallEnough = (await store.size()) <= largestStore * (wasTooLarge ? 0.9 : 1);
+      const isSmallEnough = (await store.size()) <= maxStoreSize * (wasTooLarge ? 0.9 : 1);
       return isSmallEnough || (await store.due('oldest', endedBy, 1)).length === 0;
     })
     .toBe(true);
@@ -86,10 +86,10 @@ async function holds(options: SqliteOptions, plans: readonly Plan[]): Promise<vo
   const gone = trees.filter(([root]) => !left.has(root!.id)).map(([root]) => root!.id);
   // Trees were planted in the order in which they end.
   expect(gone).toEqual(mayGo.slice(0, gone.length));
-  if (size > largestStore) expect(gone).toEqual(mayGo);
+  if (size > maxStoreSize) expect(gone).toEqual(mayGo);
   if (!wasTooLarge) expect(gone).toEqual([]);
   // No more than was needed, give or take a few trees.
-  if (gone.length > 0) expect(size).toBeGreaterThan(largestStore * 0.6);
+  if (gone.length > 0) expect(size).toBeGreaterThan(maxStoreSize * 0.6);
   for (const tree of trees)
     for (const task of tree) {
       expect(await store.get(task.id)).toEqual(left.has(task.rootId) ? task : undefined);
@@ -97,7 +97,7 @@ async function holds(options: SqliteOptions, plans: readonly Plan[]): Promise<vo
     }
   tally.trees += trees.length;
   tally.crowdedOut += gone.length;
-  tally.stillTooLarge += size > largestStore ? 1 : 0;
+  tally.stillTooLarge += size > maxStoreSize ? 1 : 0;
   await database.close();
 }
 

@@ -6,7 +6,7 @@ import type { Database, Json, TaskId } from '../../../src/index.ts';
 import { Refusal } from '../../../src/model/errors.ts';
 import { openPostgres } from '../../../src/postgres.ts';
 import { openSqlite } from '../../../src/sqlite.ts';
-import type { CommitNotice } from '../../../src/store.ts';
+import type { CommittedChange } from '../../../src/store.ts';
 import type { ManualClock } from '../../../src/testing/manual-clock.ts';
 import { temporaryFile } from '../../kit/lifetime.ts';
 import { freshDatabase } from '../../postgres/database.ts';
@@ -39,7 +39,7 @@ function sideOf(name: string, remove: () => Promise<unknown>, database: Database
   const second = reader === database ? 'another' : reader.queue.name;
   const holders: [string, string] = [database.queue.name, second];
   const names = new Map(holders.map((holder, n) => [holder, `process ${n}`]));
-  const notices = new Map<TaskId, CommitNotice[]>();
+  const notices = new Map<TaskId, CommittedChange[]>();
   let count = 0;
   reader.store.subscribe((notice) => {
     notices.set(notice.taskId, [...(notices.get(notice.taskId) ?? []), notice]);

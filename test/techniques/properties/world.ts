@@ -8,7 +8,7 @@ import type { Json } from '../../../src/model/json.ts';
 import type { Task, TaskId } from '../../../src/model/task.ts';
 import type { Change, Family, Lineage, Verdict } from '../../../src/ports/change.ts';
 import type { Database } from '../../../src/ports/queue.ts';
-import type { CommitNotice, Due, Reach } from '../../../src/ports/store.ts';
+import type { CommittedChange, Due, Reach } from '../../../src/ports/store.ts';
 import { applied, brokenByChange, brokenInvariants } from '../../../src/testing/invariants.ts';
 import { ManualClock } from '../../../src/testing/manual-clock.ts';
 import type { Counts } from '../../kit/counts.ts';
@@ -86,7 +86,7 @@ export async function openWorld(
     await everythingHeard();
   }
 
-  function hear({ taskId, version, events }: CommitNotice): void {
+  function hear({ taskId, version, events }: CommittedChange): void {
     heard.set(taskId, [...(heard.get(taskId) ?? []), version]);
     if (events.every(({ type }) => type !== 'removed')) readBack.push(canBeRead(taskId, version));
     onHeard();
@@ -123,7 +123,7 @@ export async function openWorld(
       // Nothing is accepted from a worker whose claim has been taken or given up.
       const { phase, epoch, ...task } = tasks.get(decision.claim.taskId)!;
       assert.equal(epoch, decision.claim.epoch);
-      assert.ok(phase !== 'done' && 'holder' in task && task.holder);
+      assert.ok(phase !== 'done' && 'worker' in task && task.worker);
     }
     const after = applied(tasks, expected);
     const broken = [...brokenByChange(tasks, after, expected), ...brokenInvariants(after)];
@@ -209,7 +209,7 @@ export async function openWorld(
     if (!claim) return;
     const lost = await anyDatabase().queue.renew([claim], 20_000);
     const task = tasks.get(claim.taskId);
-    const holds = task && task.phase !== 'done' && task.holder && task.epoch === claim.epoch;
+    const holds = task && task.phase !== 'done' && task.worker && task.epoch === claim.epoch;
     assert.deepEqual(lost, holds ? [] : [claim]);
   }
 

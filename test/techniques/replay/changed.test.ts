@@ -31,7 +31,7 @@ test('what comes after everything that is recorded may change', async () => {
   const handler: HandlerByHand = async (task) => {
     await task.step('find', () => 0);
     await Promise.all([task.step('draft text', () => 0), task.step('draft images', () => 0)]);
-    await Promise.all([task.ask('where to', { roots: true }), task.event('embargo lifted')]);
+    await Promise.all([task.ask('where to', { roots: true }), task.waitForEvent('embargo lifted')]);
     await task.step('check', () => 0);
     return task.step('announce', () => 'announced');
   };

@@ -45,7 +45,7 @@ export async function checkLives(checked: Checked, programs: Iterable<Program>, 
     const play = async (name: string, world: World, player: Player): Promise<Life> => {
       const life = await live({ ...checked, program, world, player });
       counts.add('passes', life.passes);
-      counts.add('deaths', life.deaths);
+      counts.add('crashes', life.deaths);
       if (player !== spectator) {
         const { entries, calls } = world.recorded;
         counts.add('entries', entries.length);

@@ -7,7 +7,9 @@ import { World } from './world.ts';
 test('two calls that wait for the same event get values of their own, live as on replay', async () => {
   const world = new World(1);
   const handler: HandlerByHand = async (task) => {
-    const [one, other] = (await Promise.all([task.event('x'), task.event('x')])) as { list?: number[] }[];
+    const [one, other] = (await Promise.all([task.waitForEvent('x'), task.waitForEvent('x')])) as {
+      list?: number[];
+    }[];
     one!.list = [1];
     return other!.list ?? 'none';
   };
@@ -61,7 +63,7 @@ test('a look of a poll that outlasts the time-out is waited for, and counts', as
   const look = Promise.withResolvers<string>();
   const handler: HandlerByHand = (task) =>
     Promise.all([
-      task.until('ready', () => look.promise, { every: 1, timeout: 5 }),
+      task.waitForCondition('ready', () => look.promise, { every: 1, timeout: 5 }),
       (async () => {
         await task.sleep(60);
         look.resolve('late');

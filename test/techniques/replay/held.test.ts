@@ -33,7 +33,7 @@ async function begun() {
   const worker = release(old);
   await parked;
   await worker.stop();
-  await tasks.complete(id, 'embargo lifted');
+  await tasks.sendEvent(id, 'embargo lifted');
   return { clock, database, tasks, id, release, heardOf };
 }
 

@@ -5,7 +5,7 @@ import { advance } from '../../../src/engine/replay/batch.ts';
 import type { Call } from '../../../src/engine/replay/call.ts';
 import { type Batch, readJournal } from '../../../src/engine/replay/journal.ts';
 import { Pass, type PassEnd, type PassHost } from '../../../src/engine/replay/pass.ts';
-import { extentsOf } from '../../../src/engine/rules/limits.ts';
+import { engineLimits } from '../../../src/engine/rules/limits.ts';
 import * as rules from '../../../src/engine/rules/transitions.ts';
 import type { Json, Task, TaskId } from '../../../src/index.ts';
 import { hasCode, refusal } from '../../../src/model/errors.ts';
@@ -15,7 +15,7 @@ import type { Claim } from '../../../src/store.ts';
 import { subtaskTool } from './tell.ts';
 import type { World } from './world.ts';
 
-const extents = extentsOf({ largestValue: 10_000 });
+const extents = engineLimits({ maxValueSize: 10_000 });
 
 export type HandlerByHand = (task: TaskContext) => Promise<unknown>;
 
@@ -32,7 +32,7 @@ export const calm: Manners = { lingerMs: 0, pause: async () => {}, fate: () => '
 /** The part of a host that is the same for all. */
 const anyHost = {
   lingerMs: () => 0,
-  longestJournal: 10_000,
+  maxJournalEntries: 10_000,
   extents,
   observed: unobservedPass,
   isHeld: () => true,

@@ -16,7 +16,7 @@ async function park(): Promise<void> {
     await task.step('before', () => 1);
     task.signal.addEventListener('abort', () => held.bytes.pop());
     try {
-      const waits = [task.ask('one', { roots: true }), task.event('other'), task.sleep('1h')];
+      const waits = [task.ask('one', { roots: true }), task.waitForEvent('other'), task.sleep('1h')];
       await Promise.race([...waits, Promise.all(waits.map((wait) => wait.then(() => held.bytes.pop())))]);
     } finally {
       held.bytes.pop();

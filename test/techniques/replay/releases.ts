@@ -10,7 +10,10 @@ export const old: HandlerByHand = async (task) => {
     task.step('draft text', () => `text of ${found}`),
     task.step('draft images', () => `images of ${found}`),
   ]);
-  const [roots] = await Promise.all([task.ask('where to', { roots: true }), task.event('embargo lifted')]);
+  const [roots] = await Promise.all([
+    task.ask('where to', { roots: true }),
+    task.waitForEvent('embargo lifted'),
+  ]);
   return task.step('publish', () => ({ drafts, roots: roots.roots.length }));
 };
 
@@ -65,12 +68,12 @@ export const changes: readonly [string, HandlerByHand, unknown][] = [
   ],
   [
     'a step became a poll',
-    (task) => task.until('find', () => true, { every: '1s' }),
+    (task) => task.waitForCondition('find', () => true, { every: '1s' }),
     now('step("find")', 'until("find")'),
   ],
   [
     'the open question was removed, and its neighbour stays',
-    drafted((task) => task.event('embargo lifted')),
+    drafted((task) => task.waitForEvent('embargo lifted')),
     now('ask("where to")', 'event("embargo lifted")'),
   ],
   [
@@ -81,7 +84,11 @@ export const changes: readonly [string, HandlerByHand, unknown][] = [
   [
     'another call was added beside the open question',
     drafted((task) =>
-      Promise.all([task.ask('where to', { roots: true }), task.event('embargo lifted'), task.sleep('1d')]),
+      Promise.all([
+        task.ask('where to', { roots: true }),
+        task.waitForEvent('embargo lifted'),
+        task.sleep('1d'),
+      ]),
     ),
     'the handler now makes task.sleep(), the journal has no call there',
   ],

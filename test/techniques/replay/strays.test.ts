@@ -152,7 +152,7 @@ test('a handler that catches everything again and again cannot keep a pass from 
   const handler: HandlerByHand = async (task) => {
     for (;;) {
       try {
-        return await Promise.any([task.sleep('1h'), task.event('never')]);
+        return await Promise.any([task.sleep('1h'), task.waitForEvent('never')]);
       } catch {
         // Once more.
       }
@@ -180,8 +180,8 @@ test.each<[string, (task: Parameters<HandlerByHand>[0]) => unknown]>([
   ['step', (task) => task.step('inner', () => 1)],
   ['ask', (task) => task.ask('inner', { roots: true })],
   ['sleep', (task) => task.sleep(1)],
-  ['event', (task) => task.event('inner')],
-  ['until', (task) => task.until('inner', () => true, { every: 1 })],
+  ['event', (task) => task.waitForEvent('inner')],
+  ['until', (task) => task.waitForCondition('inner', () => true, { every: 1 })],
   ['start', (task) => task.start(subtaskTool)],
 ])('task.%s() inside a step throws an error that says what to do instead', async (kind, call) => {
   const handler: HandlerByHand = (task) =>

@@ -115,9 +115,9 @@ export async function tell({ names, root }: Program, task: TaskContext, effects:
         return task.ask(name, questions[node.form] as { readonly roots: true }, patience);
       case 'event':
         effects.expects(name);
-        return task.event(name, patience);
+        return task.waitForEvent(name, patience);
       case 'until':
-        return task.until(name, () => effects.look(path, node), { every: 7, ...patience });
+        return task.waitForCondition(name, () => effects.look(path, node), { every: 7, ...patience });
     }
   };
 

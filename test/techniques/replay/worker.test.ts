@@ -105,7 +105,7 @@ test('random handlers on a real store survive workers that die at random, and re
       current = worker();
     }
     clock.advance(random.below(5));
-    for (const [id, event] of expected.splice(0)) await tasks.complete(id, event, { event }).catch(() => {});
+    for (const [id, event] of expected.splice(0)) await tasks.sendEvent(id, event, { event }).catch(() => {});
     for (const [id, program] of living) {
       const task = (await tasks.get(id))!;
       for (const { key, request } of random.chance(0.3) ? openInputs(task) : [])

@@ -79,11 +79,11 @@ export class World {
   /** Undefined while the task is parked. A holder before it is taken for dead. */
   claim(holder: string, at = this.now): Claim | undefined {
     const task = this.#live();
-    const verdict = rules.claim(task, { name: holder, leaseMs: 1e9 }, at, task.holder);
+    const verdict = rules.claim(task, { name: holder, leaseMs: 1e9 }, at, task.worker);
     if (verdict instanceof Refusal) return undefined;
     const { id, epoch, ...claimed } = this.#keep(verdict).task as ActiveTask;
     // After some deaths a task rests before it can be claimed. Here the rest takes no time.
-    return claimed.holder ? { taskId: id, epoch } : this.claim(holder, claimed.wakeAt!);
+    return claimed.worker ? { taskId: id, epoch } : this.claim(holder, claimed.wakeAt!);
   }
 
   get isParked(): boolean {

@@ -4,6 +4,6 @@ poisonTests('SQLite', {
   work: { lease: '2s', grace: '2s' },
   leaseMs: 2_000,
   graceMs: 2_000,
-  deathsAllowed: 2,
+  maxCrashes: 2,
   timeout: 900_000,
 });

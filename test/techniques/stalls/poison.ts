@@ -11,7 +11,7 @@ export interface PoisonLane {
   readonly leaseMs: number;
   readonly graceMs: number;
   /** As the tools say it, or by default. */
-  readonly deathsAllowed: number;
+  readonly maxCrashes: number;
   readonly timeout: number;
 }
 
@@ -22,11 +22,11 @@ const restMs = 1_900;
 const reason = /\b(died|ended|exited|crashed|killed|blocked|stopped responding|stood still)\b/i;
 
 export function poisonTests(store: StoreName, lane: PoisonLane): void {
-  const { work, leaseMs, graceMs, deathsAllowed, timeout } = lane;
-  const settings = { work: { ...work, watchdog: 'exit' }, deathsAllowed } as const;
+  const { work, leaseMs, graceMs, maxCrashes, timeout } = lane;
+  const settings = { work: { ...work, watchdog: 'exit' }, maxCrashes } as const;
   /** The watchdog ends a blocked worker after two leases: the supervisor is there in case that it does not. */
   const blockedMs = 8 * leaseMs;
-  const mostPasses = deathsAllowed + 2;
+  const mostPasses = maxCrashes + 2;
   /** Each pass of a bad task may cost a blocked process, its restart, and a lease. */
   const endsWithinMs = 2 * mostPasses * (4 * leaseMs + (assertsBounds ? 3_000 : 30_000));
 
@@ -59,7 +59,7 @@ export function poisonTests(store: StoreName, lane: PoisonLane): void {
 
     test('a worker that holds suspects closes within its grace time', async () => {
       // The lease is long, so that only deaths free its tasks: after two of them all three are suspects.
-      await using scene = await Scene.on(store, { work: { ...work, lease: '15s' }, deathsAllowed: 1 });
+      await using scene = await Scene.on(store, { work: { ...work, lease: '15s' }, maxCrashes: 1 });
       const suspects = await scene.create('hold', 3);
       const haveBegun = (times: number) => () =>
         suspects.every((id) => scene.lines().filter(({ task }) => task === id).length >= times);

@@ -13,7 +13,7 @@ import { stallTools } from './tools.ts';
 import type { Commands, Said, WorkerSettings } from './worker.ts';
 
 export type StoreName = 'SQLite' | 'Postgres';
-export type SceneSettings = Pick<WorkerSettings, 'work' | 'deathsAllowed' | 'clockMs'>;
+export type SceneSettings = Pick<WorkerSettings, 'work' | 'maxCrashes' | 'clockMs'>;
 
 const preload = import.meta.resolve('../chaos/movable-clock.ts');
 /** Generous: the machine may be busy with other tests. */

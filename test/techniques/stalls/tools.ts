@@ -5,15 +5,15 @@ import { releaseFile, writeLine } from './step-lines.ts';
 
 export interface ToolSettings {
   readonly folder: string;
-  readonly deathsAllowed?: number;
+  readonly maxCrashes?: number;
 }
 
 /** Tools with one step each. Neither deadline nor retention passes when a clock is set forward by a day. */
-export function stallTools({ folder, deathsAllowed }: ToolSettings) {
+export function stallTools({ folder, maxCrashes }: ToolSettings) {
   const options = {
     deadline: 'none',
     retention: '30d',
-    ...(deathsAllowed !== undefined && { deathsAllowed }),
+    ...(maxCrashes !== undefined && { maxCrashes }),
   } as const;
   const tool = (name: string, work: () => Promise<void> | void) =>
     durableTool(name, options, (_, task) =>

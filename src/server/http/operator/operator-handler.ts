@@ -12,12 +12,12 @@ import type { Owner } from '../../../model/task.ts';
 import { apiPath, type ChangeMessage, dashboardPath, type Viewer } from '../../../operator/api.ts';
 import { Changes } from '../../../operator/changes.ts';
 import { BadQuery, Operator } from '../../../operator/operator.ts';
-import { StoreError, TaskDamaged } from '../../../ports/store-errors.ts';
+import { StoreError, TaskCorrupt } from '../../../ports/store-errors.ts';
 import { staticTokens } from '../../../security/tokens.ts';
 import { noteTurnedAway } from '../../../task-methods/audit-notes.ts';
 import { anonymous } from '../../../task-methods/caller.ts';
 import type { Tasks } from '../../tasks.ts';
-import { Gate, type GateOptions } from '../admission.ts';
+import { AdmissionControl, type AdmissionOptions } from '../admission.ts';
 import { HttpRefusal, parseBody } from '../body.ts';
 import { EventBody } from '../event-stream-body.ts';
 import { readNodeBody, writeResponse } from '../node.ts';
@@ -31,7 +31,7 @@ export interface OperatorAccess {
   readonly allowRemote?: boolean;
 }
 
-export interface OperatorHandlerOptions extends GateOptions {
+export interface OperatorHandlerOptions extends AdmissionOptions {
   readonly operator: OperatorAccess;
 }
 
@@ -64,8 +64,8 @@ type NodeRequest = IncomingMessage & { readonly body?: unknown; readonly origina
 
 export class OperatorHandler {
   readonly #tasks: Tasks;
-  readonly #gate: Gate;
-  readonly #own: Gate;
+  readonly #gate: AdmissionControl;
+  readonly #own: AdmissionControl;
   readonly #allowRemote: boolean;
   readonly #onError: (error: Error) => void;
   readonly #changes: Changes;
@@ -76,8 +76,8 @@ export class OperatorHandler {
   constructor(tasks: Tasks, options: OperatorHandlerOptions) {
     const { token, allowRemote = false } = options.operator;
     this.#tasks = tasks;
-    this.#gate = new Gate(options);
-    this.#own = new Gate({ auth: staticTokens({ [token]: { clientId: 'the operator' } }) });
+    this.#gate = new AdmissionControl(options);
+    this.#own = new AdmissionControl({ auth: staticTokens({ [token]: { clientId: 'the operator' } }) });
     this.#allowRemote = allowRemote;
     this.#onError = options.onError ?? (() => {});
     this.#changes = new Changes(tasks);
@@ -172,7 +172,7 @@ export class OperatorHandler {
     const { limiter } = this.#tasks.binding;
     // Callers are held to the same limits here as when they speak MCP.
     if (owner !== undefined)
-      limiter.spend(owner, route.kind === 'act' && route.makesTask ? 'calls' : 'looks');
+      limiter.spend(owner, route.kind === 'act' && route.makesTask ? 'calls' : 'reads');
     const desk = new Operator(this.#tasks, { viewer, version: this.#version, changes: this.#changes });
     if (route.kind === 'read') return json(await route.answer(desk));
     if (route.kind === 'changes') return this.#follow(desk, viewer, req);
@@ -219,7 +219,7 @@ export class OperatorHandler {
     }
     if (hasCode(error, 'TASK_NOT_FOUND')) return refused(404, error.message);
     if (error instanceof BadQuery || hasCode(error, 'BAD_ANSWER')) return refused(400, error.message);
-    if (error instanceof TaskDamaged) {
+    if (error instanceof TaskCorrupt) {
       this.#onError(error);
       return refused(409, error.forCallers);
     }

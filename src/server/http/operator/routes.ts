@@ -2,29 +2,29 @@
 
 import { refusal } from '../../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../../model/json.ts';
-import { type Standing, standings } from '../../../model/status.ts';
+import { type TaskStatus, taskStatuses } from '../../../model/status.ts';
 import type { TaskId } from '../../../model/task.ts';
-import type { ListOfTasks, OperatorDesk } from '../../../operator/api.ts';
+import type { ListOfTasks, OperatorApi } from '../../../operator/api.ts';
 import { BadQuery } from '../../../operator/operator.ts';
-import type { SurveyFilter } from '../../../ports/query.ts';
+import type { TaskFilter } from '../../../ports/query.ts';
 import { HttpRefusal } from '../body.ts';
 
 export type Route =
-  | { readonly kind: 'read'; readonly answer: (desk: OperatorDesk) => Promise<unknown> }
+  | { readonly kind: 'read'; readonly answer: (desk: OperatorApi) => Promise<unknown> }
   | { readonly kind: 'changes' }
   | {
       readonly kind: 'act';
       /** A new task is made of it. */
       readonly makesTask: boolean;
-      readonly act: (desk: OperatorDesk, body: JsonObject) => Promise<unknown>;
+      readonly act: (desk: OperatorApi, body: JsonObject) => Promise<unknown>;
     };
 
 const defaultWindow = '3600000';
 const longestText = 500;
 
-const read = (answer: (desk: OperatorDesk) => Promise<unknown>): Route => ({ kind: 'read', answer });
+const read = (answer: (desk: OperatorApi) => Promise<unknown>): Route => ({ kind: 'read', answer });
 const act = (
-  carryOut: (desk: OperatorDesk, body: JsonObject) => Promise<unknown>,
+  carryOut: (desk: OperatorApi, body: JsonObject) => Promise<unknown>,
   makesTask = false,
 ): Route => ({
   kind: 'act',
@@ -75,9 +75,9 @@ function ofTask(
   if (what === undefined || what === 'result') {
     allow(method, 'GET');
     return read(async (desk) => {
-      const found = await (what === 'result' ? desk.result(id) : desk.story(id));
+      const found = await (what === 'result' ? desk.result(id) : desk.details(id));
       if (found) return found;
-      if (what === 'result' && (await desk.story(id)))
+      if (what === 'result' && (await desk.details(id)))
         throw new HttpRefusal(409, `Task ${id} is not done: there is no result yet.`);
       throw refusal('TASK_NOT_FOUND', id);
     });
@@ -150,12 +150,12 @@ function pageIn(query: URLSearchParams): Pick<ListOfTasks, 'limit' | 'cursor'> {
   };
 }
 
-function filterIn(query: URLSearchParams): SurveyFilter {
+function filterIn(query: URLSearchParams): TaskFilter {
   const said = query.getAll('status');
-  const unknown = said.find((one) => !(standings as readonly string[]).includes(one));
+  const unknown = said.find((one) => !(taskStatuses as readonly string[]).includes(one));
   if (unknown !== undefined)
     throw new BadQuery(
-      `"status" is "${asSaid(unknown)}"; use some of: ${standings.join(', ')}, each as its own status=.`,
+      `"status" is "${asSaid(unknown)}"; use some of: ${taskStatuses.join(', ')}, each as its own status=.`,
     );
   const texts = Object.fromEntries(
     (['tool', 'owner', 'text'] as const).flatMap((name) => {
@@ -172,7 +172,7 @@ function filterIn(query: URLSearchParams): SurveyFilter {
       return text === undefined ? [] : [[name, numberIn(name, text)]];
     }),
   );
-  return { ...texts, ...moments, ...(said.length > 0 && { standings: [...new Set(said as Standing[])] }) };
+  return { ...texts, ...moments, ...(said.length > 0 && { statuses: [...new Set(said as TaskStatus[])] }) };
 }
 
 function only(query: URLSearchParams, ...names: readonly string[]): void {

@@ -1,9 +1,9 @@
 /** The one place that touches `pg`: settings of connections, and the words for their errors. */
 import type { ClientBase, ClientConfig, Pool } from 'pg';
 import { HoldfastError, type StoreErrorCode } from '../../../model/errors.ts';
-import { StoreError, TaskDamaged } from '../../../ports/store-errors.ts';
+import { StoreError, TaskCorrupt } from '../../../ports/store-errors.ts';
 import { maxTimeoutMs } from '../../../runtime/runtime.ts';
-import { Damaged, DamagedRecord } from '../../shared/corrupt.ts';
+import { Corrupt, CorruptRecord } from '../../shared/corrupt.ts';
 
 export type Client = ClientBase;
 export type ClientPool = Pool;
@@ -235,8 +235,8 @@ export function worded(error: unknown, place: string): unknown {
   const as = (kind: StoreErrorCode, problem: string, remedy: string) =>
     new StoreError(kind, place, problem, remedy, error);
   if (code === undefined) {
-    if (error instanceof DamagedRecord) return new TaskDamaged(place, error.taskId, message, error);
-    if (error instanceof Damaged)
+    if (error instanceof CorruptRecord) return new TaskCorrupt(place, error.taskId, message, error);
+    if (error instanceof Corrupt)
       return as('STORE_CORRUPT', `what is stored contradicts itself (${message})`, restore);
     if (error instanceof SyntaxError) return as('STORE_CORRUPT', 'a stored value is not readable', restore);
     return error;

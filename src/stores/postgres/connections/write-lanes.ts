@@ -45,7 +45,7 @@ interface Parts {
   readonly place: string;
 }
 
-export class Lane {
+export class WriteLane {
   readonly name: string;
   readonly #parts: Parts;
   #last = 0;

@@ -1,7 +1,7 @@
-/** The `Survey` on Postgres: the server does the work, and what it returns comes in portions. */
-import type { Survey } from '../../../ports/query.ts';
+/** The `TaskQueries` on Postgres: the server does the work, and what it returns comes in portions. */
+import type { TaskQueries } from '../../../ports/query.ts';
 import type { Clock } from '../../../runtime/clock.ts';
-import { guarded, Surveyor, type SurveySource } from '../../shared/query/query.ts';
+import { guarded, type QuerySource, SqlTaskQueries } from '../../shared/query/query.ts';
 import type { Sql } from '../../shared/query/sql.ts';
 import { wording } from '../connections/driver.ts';
 import type { Connections } from '../connections/pool.ts';
@@ -9,20 +9,20 @@ import { name as stored } from '../encryption/cells.ts';
 import type { Vault } from '../encryption/vault.ts';
 import { numbered, withNames } from '../tables.ts';
 
-export function postgresSurvey(parts: {
+export function postgresQueries(parts: {
   readonly connections: Connections;
   readonly vault: Vault;
   readonly schema: string;
   readonly clock: Clock;
   readonly place: string;
-}): Survey {
+}): TaskQueries {
   const { connections, vault, schema, clock, place } = parts;
   const all = async <Row>({ text, values }: Sql): Promise<Row[]> => {
     const names = values.map((value) => (typeof value === 'string' ? stored(value) : value));
     const rows = await connections.query<Record<string, unknown>>(numbered(text), names);
     return rows.map((row) => withNames(row) as Row);
   };
-  const source: SurveySource<string> = {
+  const source: QuerySource<string> = {
     tasks: `${schema}.tasks`,
     commits: `${schema}.commits`,
     by: () => '',
@@ -30,5 +30,5 @@ export function postgresSurvey(parts: {
     read: (text, column, id, version) => vault.read(text, column, id, version),
     all,
   };
-  return guarded(new Surveyor(source, { clock }), (read) => wording(place, read));
+  return guarded(new SqlTaskQueries(source, { clock }), (read) => wording(place, read));
 }

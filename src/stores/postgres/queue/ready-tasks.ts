@@ -8,8 +8,8 @@
 import { Refusal } from '../../../model/errors.ts';
 import type { Json } from '../../../model/json.ts';
 import type { Task, TaskId } from '../../../model/task.ts';
-import type { FreedHolder, ToolVersion } from '../../../ports/queue.ts';
-import type { ClaimedChange, ClaimQuery, ClaimRule, Claims, CommitNotice } from '../../../ports/store.ts';
+import type { FreedWorker, ToolVersion } from '../../../ports/queue.ts';
+import type { ClaimedChange, ClaimQuery, ClaimRule, Claims, CommittedChange } from '../../../ports/store.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { eventsIn } from '../../shared/task-texts.ts';
 import { prepared, worded } from '../connections/driver.ts';
@@ -127,7 +127,7 @@ export class ReadyTasks {
     if (last) this.#served = last.owner;
   }
 
-  freedHolder({ holder, deserted, lease_until: leaseUntil }: ReadyRow): FreedHolder | undefined {
+  freedHolder({ holder, deserted, lease_until: leaseUntil }: ReadyRow): FreedWorker | undefined {
     if (holder === null) return undefined;
     const name = named(holder);
     const isDead = deserted || this.#dead().includes(name);
@@ -138,7 +138,7 @@ export class ReadyTasks {
 export interface DecidedClaims extends Claims {
   readonly writes: Writes;
   /** The creation of tasks that never ran: others may not have heard of it. */
-  readonly firstCommits: readonly CommitNotice[];
+  readonly firstCommits: readonly CommittedChange[];
 }
 
 interface ClaimParts {
@@ -159,7 +159,7 @@ export function decideClaims(
   const writes = new Writes(vault);
   const claimed: ClaimedChange[] = [];
   const failed: { taskId: TaskId; error: unknown }[] = [];
-  const firstCommits: CommitNotice[] = [];
+  const firstCommits: CommittedChange[] = [];
   for (const row of selected) {
     try {
       const found = rows.cached(row);
@@ -184,7 +184,7 @@ function firstCommit(row: ReadyRow, { id, rootId, version }: Task, cells: Cells)
     const events = eventsIn(cells.read(row.events, 'commits.events', id, 1));
     const journal: Json[] | null =
       row.journal && JSON.parse(cells.read(row.journal, 'commits.journal', id, 1));
-    const notice: CommitNotice = { taskId: id, rootId, version: 1, at: row.at, events };
+    const notice: CommittedChange = { taskId: id, rootId, version: 1, at: row.at, events };
     return { notice, journal };
   } catch {
     return undefined; // Damaged: it is read again by those who need it, and reported then.

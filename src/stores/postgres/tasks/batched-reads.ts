@@ -10,7 +10,7 @@ interface Question<Q, A> {
   readonly reject: (error: unknown) => void;
 }
 
-export class Gathering<Q, A> {
+export class BatchedReads<Q, A> {
   readonly #ask: (questions: readonly Q[]) => Promise<readonly A[]>;
   #waiting: Question<Q, A>[] = [];
   #underWay = 0;

@@ -22,7 +22,7 @@ import { runtime } from '../../../runtime/runtime.ts';
 import { familyIn, lineageIn, SubtasksMissing } from '../../shared/trees.ts';
 import { isDisconnected, isMoved, worded } from '../connections/driver.ts';
 import type { Connections, Sent, Transaction } from '../connections/pool.ts';
-import { Lane, type Turn } from '../connections/write-lanes.ts';
+import { type Turn, WriteLane } from '../connections/write-lanes.ts';
 import type { Vault } from '../encryption/vault.ts';
 import type { Urgency } from '../queue/process-liveness.ts';
 import {
@@ -118,9 +118,9 @@ export class Commands {
   readonly #underWay = new Set<string>();
   readonly #idle: (() => void)[] = [];
   #waiting: Command[] = [];
-  readonly #claims: ((lane: Lane) => Promise<void>)[] = [];
+  readonly #claims: ((lane: WriteLane) => Promise<void>)[] = [];
   /** Those that are free. */
-  readonly #lanes: Lane[];
+  readonly #lanes: WriteLane[];
   #scheduled = false;
   #closed = false;
 
@@ -128,7 +128,10 @@ export class Commands {
     this.#parts = parts;
     this.#statements = new WriteStatements(parts.schema);
     this.#remove = removeStatement(parts.schema);
-    this.#lanes = Array.from({ length: lanes }, (_, lane) => new Lane(`${parts.process}/${lane}`, parts));
+    this.#lanes = Array.from(
+      { length: lanes },
+      (_, lane) => new WriteLane(`${parts.process}/${lane}`, parts),
+    );
   }
 
   submit(order: Order): Promise<Change> {
@@ -172,7 +175,7 @@ export class Commands {
     });
   }
 
-  #occupy(run: (lane: Lane) => Promise<void>): void {
+  #occupy(run: (lane: WriteLane) => Promise<void>): void {
     const scheduleNext = () => {
       if (this.#waiting.length + this.#claims.length > 0) this.#schedule();
     };
@@ -219,7 +222,7 @@ export class Commands {
     );
   }
 
-  async #run(batch: readonly Command[], lane: Lane): Promise<void> {
+  async #run(batch: readonly Command[], lane: WriteLane): Promise<void> {
     const { place } = this.#parts;
     try {
       const done = (await this.#shortWay(batch, lane)) ?? (await this.#longWay(batch, lane));
@@ -249,7 +252,7 @@ export class Commands {
   }
 
   /** Undefined if that did not do: then nothing was written. */
-  async #shortWay(batch: readonly Command[], lane: Lane): Promise<Done | undefined> {
+  async #shortWay(batch: readonly Command[], lane: WriteLane): Promise<Done | undefined> {
     const { writers, cache, vault } = this.#parts;
     if (!batch.every(({ order }) => this.#isCached(order))) return undefined;
     const turn = await lane.next();
@@ -291,12 +294,12 @@ export class Commands {
     return decided;
   }
 
-  #longWay(batch: readonly Command[], lane: Lane): Promise<Done> {
+  #longWay(batch: readonly Command[], lane: WriteLane): Promise<Done> {
     return this.#transact(lane, (transaction) => this.#lockAndWrite(transaction, batch, lane));
   }
 
   async #transact<T extends { readonly turn?: Turn }>(
-    lane: Lane,
+    lane: WriteLane,
     work: (transaction: Transaction) => Promise<T>,
     first?: () => readonly Sent[],
   ): Promise<T> {
@@ -314,7 +317,7 @@ export class Commands {
     }
   }
 
-  async #lockAndWrite(transaction: Transaction, batch: readonly Command[], lane: Lane): Promise<Done> {
+  async #lockAndWrite(transaction: Transaction, batch: readonly Command[], lane: WriteLane): Promise<Done> {
     const { rows, vault, clock } = this.#parts;
     const orders = batch.map(({ order }) => order);
     const closure = closureOf(orders);
@@ -343,7 +346,7 @@ export class Commands {
     transaction: Transaction,
     writes: Writes,
     { lists, removed }: Flush,
-    lane: Lane,
+    lane: WriteLane,
     turn: Turn,
   ): Promise<Written | undefined> {
     const { vault, clock } = this.#parts;
@@ -370,7 +373,7 @@ export class Commands {
     }
   }
 
-  async #claim(order: ClaimOrder, lane: Lane): Promise<Claims & Expected> {
+  async #claim(order: ClaimOrder, lane: WriteLane): Promise<Claims & Expected> {
     const { feed, ready, clock, place } = this.#parts;
     const { query, decide, looksAtHeld } = order;
     try {
@@ -409,7 +412,7 @@ export class Commands {
 
 /** What a value or a row does wrong; where the server itself is in trouble, all commands share it. */
 function isOfOneCommand(error: unknown): boolean {
-  return !(error instanceof StoreError) || hasCode(error, 'STORE_FAILED', 'STORE_CORRUPT', 'TASK_DAMAGED');
+  return !(error instanceof StoreError) || hasCode(error, 'STORE_FAILED', 'STORE_CORRUPT', 'TASK_CORRUPT');
 }
 
 function subjectOf(order: Order): string | undefined {

@@ -12,7 +12,7 @@
  */
 
 import type { TaskId } from '../../../model/task.ts';
-import type { CommitNotice } from '../../../ports/store.ts';
+import type { CommittedChange } from '../../../ports/store.ts';
 import { runtime, type Timer } from '../../../runtime/runtime.ts';
 import { eventsOrNone } from '../../shared/task-texts.ts';
 import { tell } from '../../shared/work-listeners.ts';
@@ -54,7 +54,7 @@ export class Feed {
   readonly #vault: Vault;
   readonly #liveness: Liveness;
   readonly #sql: ReturnType<typeof statements>;
-  readonly #listeners = new Set<(commit: CommitNotice) => void>();
+  readonly #listeners = new Set<(commit: CommittedChange) => void>();
   readonly #workListeners = new Set<() => void>();
   readonly #versions = new RecentVersions();
   readonly #net: Timer;
@@ -88,7 +88,7 @@ export class Feed {
     await this.#look();
   }
 
-  subscribe(listener: (commit: CommitNotice) => void): () => void {
+  subscribe(listener: (commit: CommittedChange) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -105,7 +105,7 @@ export class Feed {
    * listeners were called, or the server cannot be reached.
    */
   async committed(
-    notices: readonly CommitNotice[] | undefined,
+    notices: readonly CommittedChange[] | undefined,
     leftWork: boolean,
     urgency?: Urgency,
   ): Promise<void> {
@@ -117,7 +117,7 @@ export class Feed {
   }
 
   /** Delivers the first commits of tasks, which were read in another way. */
-  found(notices: readonly CommitNotice[]): void {
+  found(notices: readonly CommittedChange[]): void {
     if (this.#listeners.size > 0) for (const notice of notices) this.#deliver(notice);
   }
 
@@ -144,7 +144,7 @@ export class Feed {
   }
 
   /** Whether no version is missing before these. */
-  #areNext(notices: readonly Pick<CommitNotice, 'taskId' | 'version'>[]): boolean {
+  #areNext(notices: readonly Pick<CommittedChange, 'taskId' | 'version'>[]): boolean {
     const last = new Map<TaskId, number>();
     return notices.every(({ taskId, version }) => {
       const before = last.get(taskId) ?? Math.max(0, this.#versions.get(taskId) ?? 0);
@@ -159,7 +159,7 @@ export class Feed {
     return last < 0 ? version !== 1 && version <= -last : version <= last;
   }
 
-  #deliver(notice: CommitNotice): void {
+  #deliver(notice: CommittedChange): void {
     const { taskId, version, events } = notice;
     if (this.#isDelivered(taskId, version)) return;
     const isRemoved = events.some(({ type }) => type === 'removed');
@@ -222,7 +222,7 @@ export class Feed {
   }
 
   /** A commit that cannot be read is delivered without its events. */
-  #noticesIn(rows: readonly FoundRow[]): CommitNotice[] {
+  #noticesIn(rows: readonly FoundRow[]): CommittedChange[] {
     return rows.map(({ id, root_id, version, at, events }) => {
       const [taskId, rootId] = [named(id), named(root_id)];
       if (events === null) return { taskId, rootId, version, at, events: [{ type: 'removed' }] };

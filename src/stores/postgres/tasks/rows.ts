@@ -4,13 +4,13 @@ import type { Json } from '../../../model/json.ts';
 import type { Owner, Task, TaskId } from '../../../model/task.ts';
 import type { Family } from '../../../ports/change.ts';
 import type { IdempotencyScope } from '../../../ports/store.ts';
-import { DamagedRecord } from '../../shared/corrupt.ts';
+import { CorruptRecord } from '../../shared/corrupt.ts';
 import { hasResultApart, journalIn, taskOf, withResult } from '../../shared/task-texts.ts';
 import { familyIn } from '../../shared/trees.ts';
 import { prepared } from '../connections/driver.ts';
 import type { Connections, Transaction } from '../connections/pool.ts';
 import { type Cells, name, named } from '../encryption/cells.ts';
-import { Gathering } from './batched-reads.ts';
+import { BatchedReads } from './batched-reads.ts';
 import type { CachedRow } from './row-cache.ts';
 
 export interface TaskRow {
@@ -42,8 +42,8 @@ export class Rows {
   readonly #connections: Connections;
   readonly #cells: Cells;
   readonly #sql: ReturnType<typeof statements>;
-  readonly #gets = new Gathering<LookUp, TaskRow | undefined>((some) => this.#find(some));
-  readonly #journals = new Gathering<string, JournalRow[]>((some) => this.#findJournals(some));
+  readonly #gets = new BatchedReads<LookUp, TaskRow | undefined>((some) => this.#find(some));
+  readonly #journals = new BatchedReads<string, JournalRow[]>((some) => this.#findJournals(some));
 
   constructor(connections: Connections, cells: Cells, schema: string) {
     this.#connections = connections;
@@ -60,7 +60,7 @@ export class Rows {
     if (result) return withResult(task, result.value, this.#cells);
     // Between two statements a task may be purged.
     if (!(await this.#gets.get({ id: name(id), owner: null }))) return undefined;
-    throw new DamagedRecord(id, 'its result is missing');
+    throw new CorruptRecord(id, 'its result is missing');
   }
 
   async family(id: TaskId): Promise<Family | undefined> {

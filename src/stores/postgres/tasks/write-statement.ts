@@ -4,7 +4,7 @@
  * planned once. It holds as a whole or not at all: every row that is changed must be the one that was read, the lane
  * must have its turn, and values must be encrypted with the newest key of the store.
  */
-import type { SaidRow } from '../../shared/audit.ts';
+import type { AuditRow } from '../../shared/audit.ts';
 import type { Statement } from '../connections/driver.ts';
 import type { Turn } from '../connections/write-lanes.ts';
 import { revisionIn } from '../encryption/vault.ts';
@@ -81,7 +81,7 @@ export type RowOf<L extends List> = {
 
 /** All that one transaction writes, but for what it removes. */
 export type Lists = { readonly [L in List]: readonly RowOf<L>[] } & {
-  readonly audit: readonly SaidRow<string>[];
+  readonly audit: readonly AuditRow<string>[];
 };
 
 export interface Terms {

@@ -6,9 +6,9 @@
 import { answeringOf, joinKeyOf, type Task, type TaskId } from '../../../model/task.ts';
 import type { AuditEntry } from '../../../ports/audit.ts';
 import type { Change, TaskWrite } from '../../../ports/change.ts';
-import type { CommitNotice } from '../../../ports/store.ts';
+import type { CommittedChange } from '../../../ports/store.ts';
 import { saidOf } from '../../shared/audit.ts';
-import { standingCodeOf } from '../../shared/query/status-codes.ts';
+import { statusCodeOf } from '../../shared/query/status-codes.ts';
 import { bodyOf, eventsText, isEndedRoot } from '../../shared/task-texts.ts';
 import { type Cells, name } from '../encryption/cells.ts';
 import { type CachedRow, type Held, xminOf } from './row-cache.ts';
@@ -25,7 +25,7 @@ export interface Flush {
 
 /** What is known once it was written. */
 export interface Written {
-  readonly notices: readonly CommitNotice[];
+  readonly notices: readonly CommittedChange[];
   /** Tasks that are held now, as they stand in their rows. */
   readonly held: readonly CachedRow[];
 }
@@ -46,7 +46,7 @@ export class Writes {
   /** A commit of a task that has no row yet has `made` in place of its number. */
   #commits: (Omit<RowOf<'commits'>, 'nth'> & { readonly made?: TaskId })[] = [];
   readonly #removals: RowOf<'removals'>[] = [];
-  readonly #notices: CommitNotice[] = [];
+  readonly #notices: CommittedChange[] = [];
   /** How many commits added to the journal of each. */
   readonly #journals = new Map<TaskId, number>();
   readonly #audit: AuditEntry[] = [];
@@ -122,7 +122,7 @@ export class Writes {
     const held: CachedRow[] = [];
     for (const { task, row, length } of this.#flushed) {
       const seq = row.seq ?? own[next++]!;
-      if (task.phase !== 'done' && task.holder)
+      if (task.phase !== 'done' && task.worker)
         held.push({ task, held: { seq, xmin: xminOf(xact!), length } });
     }
     return { notices: this.#notices, held };
@@ -166,7 +166,7 @@ export class Writes {
   #rowOf(task: Task): FlushedRow {
     const before = this.#rows.get(task.id);
     const live = task.phase === 'done' ? undefined : task;
-    this.#leftWork ||= live !== undefined && live.wakeAt !== null && !live.holder;
+    this.#leftWork ||= live !== undefined && live.wakeAt !== null && !live.worker;
     const { body, large } = bodyOf(task);
     const { owner, tool, idempotency } = task;
     const stored = this.#cells.write(body, 'tasks.body', task.id);
@@ -182,8 +182,8 @@ export class Writes {
       root_id: task.parentId === undefined ? null : name(task.rootId),
       ordinal: task.ordinal,
       epoch: task.epoch,
-      holder: live?.holder === undefined ? null : name(live.holder.name),
-      lease_ms: live?.holder?.leaseMs ?? null,
+      holder: live?.worker === undefined ? null : name(live.worker.name),
+      lease_ms: live?.worker?.leaseMs ?? null,
       ready: live?.isReady === true,
       wake_at: live?.wakeAt ?? null,
       deadline_at: live?.deadlineAt ?? null,
@@ -191,7 +191,7 @@ export class Writes {
       ended_at: isEndedRoot(task) ? task.finishedAt : null,
       unpublished: task.unpublished ? true : null,
       waiting: task.phase === 'waiting' ? true : null,
-      standing: standingCodeOf(task),
+      standing: statusCodeOf(task),
       join_key: joinKeyOf(task),
       created_at: task.createdAt,
       idempotency_key: idempotency ? this.#cells.keyOf({ owner, tool, key: idempotency.key }) : null,

@@ -5,7 +5,7 @@
 import { createHmac } from 'node:crypto';
 import type { IdempotencyScope } from '../../../ports/store.ts';
 import { StoreError } from '../../../ports/store-errors.ts';
-import { Damaged } from '../corrupt.ts';
+import { Corrupt } from '../corrupt.ts';
 import { secretColumn } from '../secrets.ts';
 import { type Cipher, KeyMissing, keyIdOf } from './cipher.ts';
 import { type Keys, keyBytes } from './keys.ts';
@@ -113,7 +113,7 @@ export abstract class Cells<Text> {
     }
     const id = keyIdOf(sealed);
     if (this.refresh())
-      throw new Damaged(`an encrypted value names key ${id}, which the store does not know`);
+      throw new Corrupt(`an encrypted value names key ${id}, which the store does not know`);
     throw new StoreError(
       'STORE_NOT_UNLOCKED',
       this.#place,
@@ -125,13 +125,13 @@ export abstract class Cells<Text> {
   /** Plain text where none may be is a forgery. */
   #expectPlain(column: string, id: string): void {
     if (this.#record.isMixed || (this.refresh() && this.#record.isMixed)) return;
-    throw new Damaged(`a value that must be encrypted is not (${placeOf(column, id)})`);
+    throw new Corrupt(`a value that must be encrypted is not (${placeOf(column, id)})`);
   }
 
   #hashed({ owner, tool, key }: IdempotencyScope): Text {
     if (!this.#lookup) {
       const stored = this.readLookup();
-      if (!stored) throw new Damaged('the secret for idempotency keys is missing');
+      if (!stored) throw new Corrupt('the secret for idempotency keys is missing');
       this.#lookup = this.readBytes(stored, secretColumn, lookupSecret);
     }
     const hash = createHmac('sha256', this.#lookup)

@@ -20,7 +20,7 @@ import {
   type KeyObject,
   randomFillSync,
 } from 'node:crypto';
-import { Damaged } from '../corrupt.ts';
+import { Corrupt } from '../corrupt.ts';
 
 const format = 1;
 const nonceBytes = 12;
@@ -68,7 +68,7 @@ export class Cipher {
     const { secret, header } = this.#keyUnder(sealed);
     const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
     const text = header.length + nonceBytes;
-    if (bytes.length < text + tagBytes) throw new Damaged(`an encrypted value is cut short (${place})`);
+    if (bytes.length < text + tagBytes) throw new Corrupt(`an encrypted value is cut short (${place})`);
     const decipher = createDecipheriv('aes-256-gcm', secret, bytes.subarray(header.length, text), {
       authTagLength: tagBytes,
     });
@@ -78,7 +78,7 @@ export class Cipher {
     try {
       decipher.final();
     } catch {
-      throw new Damaged(`an encrypted value was changed, or stands where it does not belong (${place})`);
+      throw new Corrupt(`an encrypted value was changed, or stands where it does not belong (${place})`);
     }
     return value;
   }
@@ -107,7 +107,7 @@ export class Cipher {
 export function keyIdOf(sealed: Uint8Array): string {
   const length = sealed[1] ?? 0;
   if (sealed[0] !== format || length === 0 || sealed.length < 2 + length)
-    throw new Damaged('an encrypted value is not readable');
+    throw new Corrupt('an encrypted value is not readable');
   return String.fromCharCode(...sealed.subarray(2, 2 + length));
 }
 

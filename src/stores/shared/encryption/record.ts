@@ -7,7 +7,7 @@
 import { newId } from '../../../model/id.ts';
 import { StoreError } from '../../../ports/store-errors.ts';
 import { runtime } from '../../../runtime/runtime.ts';
-import { Damaged } from '../corrupt.ts';
+import { Corrupt } from '../corrupt.ts';
 import { Cipher } from './cipher.ts';
 import type { Keys } from './keys.ts';
 
@@ -47,7 +47,7 @@ export function readRecord(text: unknown): EncryptionRecord {
   } catch {
     // As if something were missing.
   }
-  throw new Damaged('the record of its encryption cannot be read');
+  throw new Corrupt('the record of its encryption cannot be read');
 }
 
 /** Refuses without the right keys. Gives nothing if nothing is encrypted and no keys are given. */
@@ -147,7 +147,7 @@ function isProven(id: string, proof: Uint8Array, cipher: Cipher, place: string):
   try {
     return cipher.open(proof, place).toString() === id;
   } catch (error) {
-    if (error instanceof Damaged) return false;
+    if (error instanceof Corrupt) return false;
     throw error;
   }
 }

@@ -5,8 +5,8 @@
  */
 import { hasCode } from '../../../model/errors.ts';
 import { pause, runtime } from '../../../runtime/runtime.ts';
-import { placeOfSaid, type SaidRow } from '../audit.ts';
-import { Damaged } from '../corrupt.ts';
+import { type AuditRow, placeOfSaid } from '../audit.ts';
+import { Corrupt } from '../corrupt.ts';
 import type { Tables, Value } from '../tables.ts';
 import { taskIn } from '../task-texts.ts';
 import type { Cells } from './cells.ts';
@@ -162,14 +162,14 @@ function reencrypted<Text extends Value>(table: Table, row: Row, cells: Cells<Te
     return valuesOf(table, row, cells);
   } catch (error) {
     // Of a single value: the keys that the store has recorded were checked before.
-    if (error instanceof Damaged || error instanceof SyntaxError || hasCode(error, 'STORE_NOT_UNLOCKED'))
+    if (error instanceof Corrupt || error instanceof SyntaxError || hasCode(error, 'STORE_NOT_UNLOCKED'))
       return undefined;
     throw error;
   }
 }
 
 function valuesOf<Text extends Value>(table: Table, row: Row, cells: Cells<Text>): Value[] {
-  const id = table === 'audit' ? placeOfSaid(row as unknown as SaidRow<Text>) : (row.id as string);
+  const id = table === 'audit' ? placeOfSaid(row as unknown as AuditRow<Text>) : (row.id as string);
   const version = row.version as number | undefined;
   if (table === 'secrets') {
     const secret = cells.readBytes(row.value as Uint8Array, 'secrets.value', id);
@@ -195,7 +195,7 @@ function keyIdsIn<Text>(table: Table, row: Row, cells: Cells<Text>): (string | n
       if (table !== 'secrets') return [cells.keyIdIn(stored as Text)];
       return [(stored as Uint8Array).byteLength === keyBytes ? null : keyIdOf(stored as Uint8Array)];
     } catch (error) {
-      if (error instanceof Damaged) return ['?'];
+      if (error instanceof Corrupt) return ['?'];
       throw error;
     }
   });

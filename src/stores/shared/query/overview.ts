@@ -8,8 +8,8 @@ import type { Owner } from '../../../model/task.ts';
 import type { Durations, EndedCounts, LiveCounts, Overview, OverviewQuery } from '../../../ports/query.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { runtime } from '../../../runtime/runtime.ts';
-import { classGrowth, type Range, type Sql, type SurveySql } from './sql.ts';
-import { standingAt } from './status-codes.ts';
+import { classGrowth, type QuerySql, type Range, type Sql } from './sql.ts';
+import { statusOfCode } from './status-codes.ts';
 
 /** A commit may be this late, and clocks this different: buckets that ended later are not cached. */
 const settledAfterMs = 60_000;
@@ -35,7 +35,7 @@ interface Source {
 }
 
 /** Returns what answers queries; it keeps the cache. */
-export function overviewsOf(source: Source, sql: SurveySql, clock: Clock) {
+export function overviewsOf(source: Source, sql: QuerySql, clock: Clock) {
   /** Buckets by the moment at which they begin, for each owner and length; the least recently used first. */
   const caches = new Map<string, Map<number, Bucket>>();
 
@@ -123,7 +123,7 @@ class Tally {
   readonly #durations = new Float64Array(classes);
 
   add(code: number, duration: number, count: number): void {
-    const standing = standingAt(code);
+    const standing = statusOfCode(code);
     if (!standing) return;
     this.#counts[standing] += count;
     if (standing === 'completed' || standing === 'failed')

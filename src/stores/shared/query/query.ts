@@ -1,25 +1,25 @@
-/** The `Survey` of any database: pages and counts by number, histories, and overviews. */
+/** The `TaskQueries` of any database: pages and counts by number, histories, and overviews. */
 
-import { standings as allStandings, standingOf } from '../../../model/status.ts';
+import { taskStatuses as allStandings, statusOf } from '../../../model/status.ts';
 import type { Task, TaskId } from '../../../model/task.ts';
 import {
-  type DamagedTask,
+  type CorruptTask,
   type HistoryCommit,
   type HistoryPage,
-  isDamaged,
-  type Survey,
-  type SurveyCount,
-  type SurveyFilter,
-  type SurveyPage,
+  isCorrupt,
+  type QueryPage,
+  type TaskCount,
+  type TaskFilter,
+  type TaskQueries,
 } from '../../../ports/query.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { runtime } from '../../../runtime/runtime.ts';
-import { DamagedRecord, readingTask } from '../corrupt.ts';
+import { CorruptRecord, readingTask } from '../corrupt.ts';
 import { eventsIn, taskIn, withLease } from '../task-texts.ts';
 import { numberBefore } from './cursor.ts';
 import { overviewsOf } from './overview.ts';
-import { clockSlackMs, type Dialect, type Lane, type Range, type Sql, SurveySql } from './sql.ts';
-import { codeOf, isLive, standingAt } from './status-codes.ts';
+import { clockSlackMs, type Dialect, type Lane, QuerySql, type Range, type Sql } from './sql.ts';
+import { codeOf, isLive, statusOfCode } from './status-codes.ts';
 
 /** After this time a page or a count ends with the portion that it has read. */
 const budgetMs = 40;
@@ -38,14 +38,14 @@ const pageLength = 1024 * 1024;
 const maxCommits = 1_000;
 
 /** A database as queries need it. `Text` is what a column of text may hold. */
-export interface SurveySource<Text> extends Dialect {
+export interface QuerySource<Text> extends Dialect {
   /** Runs one statement that only reads. */
   all<Row>(sql: Sql): Promise<Row[]>;
   /** The text in a column that may be encrypted. */
   read(stored: Text, column: string, id: TaskId, version?: number): string;
 }
 
-export interface SurveyorOptions {
+export interface QueryOptions {
   readonly clock: Clock;
   /** Called when a query begins; returns what tells whether it has taken too long. */
   readonly budget?: () => () => boolean;
@@ -69,15 +69,15 @@ interface PassedRow<Text> extends Row<Text> {
   readonly lowest: number;
 }
 
-export class Surveyor<Text extends { readonly length: number }> implements Survey {
-  readonly #source: SurveySource<Text>;
-  readonly #sql: SurveySql;
+export class SqlTaskQueries<Text extends { readonly length: number }> implements TaskQueries {
+  readonly #source: QuerySource<Text>;
+  readonly #sql: QuerySql;
   readonly #budget: () => () => boolean;
-  readonly overview: Survey['overview'];
+  readonly overview: TaskQueries['overview'];
 
-  constructor(source: SurveySource<Text>, { clock, budget = timeBudget }: SurveyorOptions) {
+  constructor(source: QuerySource<Text>, { clock, budget = timeBudget }: QueryOptions) {
     this.#source = source;
-    this.#sql = new SurveySql(source);
+    this.#sql = new QuerySql(source);
     this.#budget = budget;
     this.overview = overviewsOf(source, this.#sql, clock);
   }
@@ -86,12 +86,12 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
     limit,
     cursor,
     ...filter
-  }: SurveyFilter & { readonly limit: number; readonly cursor?: string }): Promise<SurveyPage> {
+  }: TaskFilter & { readonly limit: number; readonly cursor?: string }): Promise<QueryPage> {
     let reached = numberBefore(cursor);
     const isOver = this.#budget();
     const known = await this.#withoutSearch(filter);
     if (known) return { tasks: cursor === undefined ? known.map((row) => this.#listed(row)) : [] };
-    const tasks: (Task | DamagedTask)[] = [];
+    const tasks: (Task | CorruptTask)[] = [];
     let length = 0;
     for await (const { rows, isLast } of this.#portions(filter, reached, limit + 1)) {
       for (const row of rows) {
@@ -107,7 +107,7 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
     return { tasks };
   }
 
-  async count(filter: SurveyFilter, upTo: number): Promise<SurveyCount> {
+  async count(filter: TaskFilter, upTo: number): Promise<TaskCount> {
     const isOver = this.#budget();
     const known = await this.#withoutSearch(filter);
     if (known) return { count: known.length, isMore: false };
@@ -136,7 +136,7 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
       // Every commit is one version. What was left out since the previous page was read may reach back into it.
       const known = rows[n - 1]?.version ?? afterVersion;
       const isGap = version - 1 - left_out > known || (n > 0 && version - 1 - left_out < known);
-      if (isGap) throw new DamagedRecord(id, 'some of its commits are missing');
+      if (isGap) throw new CorruptRecord(id, 'some of its commits are missing');
       const read = (stored: Text, column: string) => this.#source.read(stored, column, id, version);
       return readingTask(id, () => ({
         version,
@@ -147,7 +147,7 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
     });
     // Only the task itself tells whether its history is complete.
     const task = this.#taskIn(row);
-    if (isDamaged(task)) throw new DamagedRecord(id, 'a stored value is not readable');
+    if (isCorrupt(task)) throw new CorruptRecord(id, 'a stored value is not readable');
     const last = commits.at(-1)?.version ?? task.version;
     return last < task.version ? { commits, nextVersion: last } : { commits };
   }
@@ -155,14 +155,14 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
   // --- Searching ------------------------------------------------------------------------------------------
 
   /** A text that is the whole id of a task finds that task, a subtask too, and nothing else. */
-  async #withoutSearch(filter: SurveyFilter): Promise<Row<Text>[] | undefined> {
-    const { owner, tool, standings, since, until } = filter;
+  async #withoutSearch(filter: TaskFilter): Promise<Row<Text>[] | undefined> {
+    const { owner, tool, statuses: standings, since, until } = filter;
     if (standings?.length === 0) return [];
     const id = filter.text?.trim();
     const [row] = id ? await this.#source.all<Row<Text>>(this.#sql.find(id)) : [];
     if (!row) return undefined;
     const task = this.#taskIn(row);
-    const standing = isDamaged(task) ? (task.standing ?? 'lost') : standingOf(task);
+    const standing = isCorrupt(task) ? (task.status ?? 'lost') : statusOf(task);
     const fits =
       (owner ?? task.owner) === task.owner &&
       (tool ?? task.tool) === task.tool &&
@@ -173,7 +173,7 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
   }
 
   /** Rows that fit as far as columns tell, the newest first, and the last row of each portion. */
-  async *#portions(filter: SurveyFilter, below: number, wanted: number) {
+  async *#portions(filter: TaskFilter, below: number, wanted: number) {
     const lanes = await this.#lanes(filter);
     let range = await this.#range(filter, below);
     for (let size = Math.max(wanted, minPortion); ; ) {
@@ -189,7 +189,7 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
     }
   }
 
-  async *#counts(filter: SurveyFilter, wanted: number): AsyncGenerator<{ count: number; isLast: boolean }> {
+  async *#counts(filter: TaskFilter, wanted: number): AsyncGenerator<{ count: number; isLast: boolean }> {
     if (filter.text?.trim()) {
       for await (const { rows, isLast } of this.#portions(filter, Number.MAX_SAFE_INTEGER, minPortion))
         yield { count: rows.filter((row) => this.#isFound(row, filter)).length, isLast };
@@ -208,9 +208,9 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
   }
 
   /** The narrowest lanes that together have everything that fits, and no task twice. */
-  async #lanes(filter: SurveyFilter): Promise<Lane[]> {
-    const { owner, tool, standings = allStandings } = filter;
-    const asking = filter.standings?.includes('waiting') ? [this.#sql.asking()] : [];
+  async #lanes(filter: TaskFilter): Promise<Lane[]> {
+    const { owner, tool, statuses: standings = allStandings } = filter;
+    const asking = filter.statuses?.includes('waiting') ? [this.#sql.asking()] : [];
     const widest = owner === undefined ? [this.#sql.all()] : [this.#sql.ofOwner(owner), ...asking];
     const isRare = !standings.includes('completed');
     if (!isRare && tool === undefined) return widest;
@@ -228,7 +228,7 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
   }
 
   /** The numbers of tasks that were created in the time that a filter names. */
-  async #range({ since, until }: SurveyFilter, below: number): Promise<Range> {
+  async #range({ since, until }: TaskFilter, below: number): Promise<Range> {
     const firstSince = async (at: number) =>
       (await this.#source.all<{ seq: number }>(this.#sql.firstSince(at)))[0]!.seq;
     return {
@@ -237,7 +237,7 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
     };
   }
 
-  #isFound(row: PassedRow<Text>, { text }: SurveyFilter): boolean {
+  #isFound(row: PassedRow<Text>, { text }: TaskFilter): boolean {
     if (!row.fits) return false;
     const needle = text?.trim().toLowerCase();
     if (!needle) return true;
@@ -249,46 +249,49 @@ export class Surveyor<Text extends { readonly length: number }> implements Surve
 
   // --- Reading rows ---------------------------------------------------------------------------------------
 
-  #listed(row: Row<Text>): Task | DamagedTask {
+  #listed(row: Row<Text>): Task | CorruptTask {
     const task = this.#taskIn(row);
-    if (row.body.length <= longBody || isDamaged(task)) return task;
+    if (row.body.length <= longBody || isCorrupt(task)) return task;
     if (task.phase !== 'done' || task.outcome.kind !== 'result') return task;
     return { ...task, outcome: { ...task.outcome, value: null } };
   }
 
-  #taskIn(row: Row<Text>): Task | DamagedTask {
+  #taskIn(row: Row<Text>): Task | CorruptTask {
     const { id, owner, tool, created_at: createdAt } = row;
     const task = this.#unlessDamaged(row, (text) => {
       const found = taskIn(text);
       // A column of SQLite cannot hold half a character, a body can.
       if (found.id !== id || (found.owner !== owner && found.owner.toWellFormed() !== owner))
-        throw new DamagedRecord(id, 'the stored value is another task');
+        throw new CorruptRecord(id, 'the stored value is another task');
       return withLease(found, row.lease_until);
     });
     if (task) return task;
-    const standing = standingAt(row.standing);
-    return { isDamaged: true, id, owner, tool, ...(standing && { standing }), createdAt };
+    const standing = statusOfCode(row.standing);
+    return { isCorrupt: true, id, owner, tool, ...(standing && { status: standing }), createdAt };
   }
 
   #statusMessageIn(row: Row<Text>): string | undefined {
     // Most tasks have none, and finding that out takes no parsing.
     if (!this.#unlessDamaged(row, (text) => text.includes('"statusMessage":'))) return undefined;
     const task = this.#taskIn(row);
-    return isDamaged(task) ? undefined : task.statusMessage;
+    return isCorrupt(task) ? undefined : task.statusMessage;
   }
 
   #unlessDamaged<T>({ id, body }: Row<Text>, use: (text: string) => T): T | undefined {
     try {
       return readingTask(id, () => use(this.#source.read(body, 'tasks.body', id)));
     } catch (error) {
-      if (!(error instanceof DamagedRecord)) throw error;
+      if (!(error instanceof CorruptRecord)) throw error;
       return undefined;
     }
   }
 }
 
-/** The same `Survey`, whose every query goes through `reading`. */
-export function guarded(survey: Survey, reading: <T>(read: () => Promise<T>) => Promise<T>): Survey {
+/** The same `TaskQueries`, whose every query goes through `reading`. */
+export function guarded(
+  survey: TaskQueries,
+  reading: <T>(read: () => Promise<T>) => Promise<T>,
+): TaskQueries {
   return {
     list: (query) => reading(() => survey.list(query)),
     count: (filter, upTo) => reading(() => survey.count(filter, upTo)),

@@ -4,9 +4,9 @@
  * statement is short even where few rows fit.
  */
 
-import { standings as allStandings } from '../../../model/status.ts';
+import { taskStatuses as allStandings } from '../../../model/status.ts';
 import type { Owner } from '../../../model/task.ts';
-import type { SurveyFilter } from '../../../ports/query.ts';
+import type { TaskFilter } from '../../../ports/query.ts';
 import { asking, codeOf, isLive } from './status-codes.ts';
 
 export type Value = string | number;
@@ -48,7 +48,7 @@ export const clockSlackMs = 60_000;
 /** Durations are counted in classes that grow by a twentieth each; zero is a class of its own. */
 export const classGrowth = Math.log(1.05);
 
-export class SurveySql {
+export class QuerySql {
   readonly #dialect: Dialect;
 
   constructor(dialect: Dialect) {
@@ -79,7 +79,7 @@ export class SurveySql {
   }
 
   /** Live roots. Their index is not in the order of numbers, because it changes with every standing. */
-  live({ owner, tool, standings = allStandings }: SurveyFilter): Lane {
+  live({ owner, tool, statuses: standings = allStandings }: TaskFilter): Lane {
     const codes = standings.filter(isLive).map(codeOf);
     const text = `${this.#dialect.by('tasks_live')} where parent_id is null and purge_at is null
       and standing in (${codes})${owner === undefined ? '' : ' and owner = ?'}${tool === undefined ? '' : ' and tool = ?'}`;
@@ -120,7 +120,7 @@ export class SurveySql {
    * A portion of the tasks in these lanes. Returns the rows that fit and the last of the portion; fewer if they are
    * long. `passed` is how many tasks the portion has, `lowest` the number of the last.
    */
-  portion(lanes: readonly Lane[], range: Range, limit: number, filter: SurveyFilter): Sql {
+  portion(lanes: readonly Lane[], range: Range, limit: number, filter: TaskFilter): Sql {
     const portion = this.#portion(lanes, range, limit, `${compared}, octet_length(body) as size`);
     const fits = conditionOf(filter);
     const text = `
@@ -138,7 +138,7 @@ export class SurveySql {
   }
 
   /** How many of a portion fit: `count`, with `passed` and `lowest` as above. */
-  count(lanes: readonly Lane[], range: Range, limit: number, filter: SurveyFilter): Sql {
+  count(lanes: readonly Lane[], range: Range, limit: number, filter: TaskFilter): Sql {
     const portion = this.#portion(lanes, range, limit, compared);
     const fits = conditionOf(filter);
     const text = `
@@ -233,7 +233,7 @@ const compared = 'seq, standing, owner, tool, created_at';
 const columns = 't.seq, t.id, t.owner, t.tool, t.standing, t.created_at, t.lease_until';
 
 /** What columns can tell of a filter. Subtasks fit only if what is waiting is asked for. */
-function conditionOf({ owner, tool, standings, since, until }: SurveyFilter): Sql {
+function conditionOf({ owner, tool, statuses: standings, since, until }: TaskFilter): Sql {
   const codes = (standings ?? allStandings).map(codeOf);
   if (standings?.includes('waiting')) codes.push(asking);
   const given = conditions<Value>([

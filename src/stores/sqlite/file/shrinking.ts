@@ -10,7 +10,7 @@ import { runtime, type Timer } from '../../../runtime/runtime.ts';
 import { type Connection, canVacuumInSteps, largestLogBytes, wording } from '../driver.ts';
 import { runInThread } from '../query/sql-thread.ts';
 import type { GroupCommit } from '../tasks/group-commit.ts';
-import { touchSeal } from './transaction-counter.ts';
+import { touchCounter } from './transaction-counter.ts';
 
 /** How long after a commit the sizes are checked. Commits until then cost nothing more. */
 const checkAfterMs = 1_000;
@@ -105,7 +105,7 @@ export class Shrinking {
   #cutPages(): void {
     if (!hasMuchFree(this.#measure())) return;
     this.#parts.db.exec(`pragma incremental_vacuum(${batchPages})`);
-    touchSeal(this.#parts.db);
+    touchCounter(this.#parts.db);
   }
 
   #measure(): Pages {

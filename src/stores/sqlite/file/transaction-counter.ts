@@ -4,17 +4,17 @@
  * the database file itself already holds newer pages; no other page tells that.
  */
 import { newId } from '../../../model/id.ts';
-import { Damaged } from '../../shared/corrupt.ts';
+import { Corrupt } from '../../shared/corrupt.ts';
 import { type Connection, connectToFileAlone } from '../driver.ts';
 
-export interface Seal {
+export interface TransactionCounter {
   /** Made anew for every database and every back-up of it: what one acknowledged says nothing about the other. */
   readonly incarnation: string;
   readonly transactions: number;
   readonly newestCommit: number;
 }
 
-export const sealTable = `
+export const counterTable = `
   create table holdfast_seal (
     incarnation text not null,
     transactions integer not null,
@@ -22,21 +22,21 @@ export const sealTable = `
   );
 `;
 
-export function readSeal(db: Connection): Seal {
+export function readCounter(db: Connection): TransactionCounter {
   const rows = db
     .prepare('select incarnation, transactions, newest_commit as newestCommit from holdfast_seal')
     .all();
-  const [seal] = rows as unknown as Seal[];
-  if (rows.length !== 1 || !/^[a-z2-7]{32}$/.test(seal!.incarnation)) throw new Damaged('its seal is broken');
+  const [seal] = rows as unknown as TransactionCounter[];
+  if (rows.length !== 1 || !/^[a-z2-7]{32}$/.test(seal!.incarnation)) throw new Corrupt('its seal is broken');
   return seal!;
 }
 
 /** The seal in the database file itself, without what its write-ahead log adds; none if it cannot be read. */
-export function readSealOfFileAlone(file: string): Seal | undefined {
+export function readCounterOfFileAlone(file: string): TransactionCounter | undefined {
   let db: Connection | undefined;
   try {
     db = connectToFileAlone(file);
-    return readSeal(db);
+    return readCounter(db);
   } catch {
     return undefined;
   } finally {
@@ -45,7 +45,7 @@ export function readSealOfFileAlone(file: string): Seal | undefined {
 }
 
 /** Gives a database a new identity. Inside a transaction. */
-export function renewSeal(db: Connection): void {
+export function renewCounter(db: Connection): void {
   const again = db.prepare(`
     update holdfast_seal
     set incarnation = ?, transactions = 0, newest_commit = (select coalesce(max(seq), 0) from commits)`);
@@ -56,7 +56,7 @@ export function renewSeal(db: Connection): void {
 }
 
 /** Counts as a change, so that a transaction which changes no row is sealed too. Inside a transaction. */
-export function touchSeal(db: Connection): void {
+export function touchCounter(db: Connection): void {
   db.exec('update holdfast_seal set transactions = transactions');
 }
 
@@ -64,7 +64,7 @@ export function touchSeal(db: Connection): void {
  * A function to end every transaction with: it seals what was written and gives the transaction's number, or nothing
  * if nothing was written.
  */
-export function sealing(db: Connection): () => number | undefined {
+export function counting(db: Connection): () => number | undefined {
   const total = db.prepare('select total_changes() as changes');
   const seal = db.prepare(`
     update holdfast_seal

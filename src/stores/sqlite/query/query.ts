@@ -1,13 +1,13 @@
 /**
- * The `Survey` on SQLite. Statements on a file run in a thread. In memory, where there is no second connection, and
+ * The `TaskQueries` on SQLite. Statements on a file run in a thread. In memory, where there is no second connection, and
  * where no thread can be started, they run here.
  */
 
-import type { Survey } from '../../../ports/query.ts';
+import type { TaskQueries } from '../../../ports/query.ts';
 import { storeClosed } from '../../../ports/store-errors.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { runtime } from '../../../runtime/runtime.ts';
-import { guarded, Surveyor, type SurveySource } from '../../shared/query/query.ts';
+import { guarded, type QuerySource, SqlTaskQueries } from '../../shared/query/query.ts';
 import type { Sql } from '../../shared/query/sql.ts';
 import { type Connection, worded } from '../driver.ts';
 import type { Cells, Stored } from '../encryption/cells.ts';
@@ -26,7 +26,13 @@ interface Parts {
   readonly place: string;
 }
 
-export function sqliteSurvey({ db, file, cells, clock, place }: Parts): Survey & { close(): Promise<void> } {
+export function sqliteQueries({
+  db,
+  file,
+  cells,
+  clock,
+  place,
+}: Parts): TaskQueries & { close(): Promise<void> } {
   let thread = file === undefined ? undefined : new SqlThread(file, { timeout, readOnly: true, idleMs });
   let isClosed = false;
   const inThread = async (sql: Sql): Promise<unknown[] | undefined> => {
@@ -60,7 +66,7 @@ export function sqliteSurvey({ db, file, cells, clock, place }: Parts): Survey &
     }
   };
   return {
-    ...guarded(new Surveyor(sqliteSource(cells, all), { clock }), reading),
+    ...guarded(new SqlTaskQueries(sqliteSource(cells, all), { clock }), reading),
     async close() {
       isClosed = true;
       await thread?.end();
@@ -68,7 +74,7 @@ export function sqliteSurvey({ db, file, cells, clock, place }: Parts): Survey &
   };
 }
 
-export function sqliteSource(cells: Cells, all: SurveySource<Stored>['all']): SurveySource<Stored> {
+export function sqliteSource(cells: Cells, all: QuerySource<Stored>['all']): QuerySource<Stored> {
   return {
     tasks: 'tasks',
     commits: 'commits',

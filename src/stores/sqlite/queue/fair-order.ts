@@ -16,7 +16,7 @@ export interface ReadyRow {
 /** Timers that have come due are put in line in one go up to this number. */
 const mostTimers = 500;
 
-export class Turns {
+export class FairOrder {
   readonly #sql: ReturnType<typeof prepare>;
   /** The owner that was served last. */
   #served: Owner | undefined;

@@ -1,14 +1,14 @@
 /** The `Queue` on SQLite: ready tasks are an index on their rows, and locks tell whether their holders are alive. */
 
 import type { TaskId } from '../../../model/task.ts';
-import type { Backlog, Claim, FreedHolder, Queue, ToolVersion } from '../../../ports/queue.ts';
+import type { Backlog, Claim, FreedWorker, Queue, ToolVersion } from '../../../ports/queue.ts';
 import type { ClaimQuery } from '../../../ports/store.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { WorkListeners } from '../../shared/work-listeners.ts';
 import { type Connection, wording } from '../driver.ts';
 import type { Feed } from '../tasks/feed.ts';
 import type { GroupCommit } from '../tasks/group-commit.ts';
-import { Turns } from './fair-order.ts';
+import { FairOrder } from './fair-order.ts';
 import { type HeldRow, Leases } from './leases.ts';
 import type { Instance } from './process-liveness.ts';
 
@@ -22,7 +22,7 @@ const mostOwners = 1_000;
 /** A task that looks claimable, with the evidence against its previous holder. */
 export interface ReadyTask {
   readonly taskId: TaskId;
-  readonly freed?: FreedHolder;
+  readonly freed?: FreedWorker;
 }
 
 interface HolderRow extends HeldRow {
@@ -42,7 +42,7 @@ interface Parts {
 
 export class SqliteQueue implements Queue {
   readonly #parts: Parts;
-  readonly #turns: Turns;
+  readonly #turns: FairOrder;
   readonly #sql: ReturnType<typeof prepare>;
   readonly #leases = new Leases(2 * netMs);
   readonly #listeners: WorkListeners;
@@ -51,11 +51,11 @@ export class SqliteQueue implements Queue {
   /** Leases may have expired, or a holder died, since held tasks were last looked at. */
   #looksAtHeld = true;
   /** Tasks whose holder was found freed then, and that were not selected since. */
-  #freed: (HolderRow & { readonly freed: FreedHolder })[] = [];
+  #freed: (HolderRow & { readonly freed: FreedWorker })[] = [];
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    this.#turns = new Turns(parts.db);
+    this.#turns = new FairOrder(parts.db);
     this.#sql = prepare(parts.db);
     this.#listeners = new WorkListeners(parts.clock, () => {
       // Workers that come and go faster than the timers below must see leases expire, too.
@@ -186,7 +186,7 @@ export class SqliteQueue implements Queue {
     });
   }
 
-  #freedHolder({ holder: name, lease_until }: HolderRow, isExpired: boolean): FreedHolder | undefined {
+  #freedHolder({ holder: name, lease_until }: HolderRow, isExpired: boolean): FreedWorker | undefined {
     if (!this.#isKnownAlive(name)) return { name };
     return isExpired ? { name, leaseUntil: lease_until } : undefined;
   }

@@ -6,7 +6,7 @@
  */
 import { watch } from 'node:fs';
 import { hasCode } from '../../../model/errors.ts';
-import type { CommitNotice } from '../../../ports/store.ts';
+import type { CommittedChange } from '../../../ports/store.ts';
 import { runtime, type Timer } from '../../../runtime/runtime.ts';
 import { tell } from '../../shared/work-listeners.ts';
 import { type Connection, isBusy } from '../driver.ts';
@@ -40,7 +40,7 @@ export class Feed {
   readonly #rows: Rows;
   /** Undefined if this process is the only one that can write. */
   readonly #watch: Watch | undefined;
-  readonly #listeners = new Set<(commit: CommitNotice) => void>();
+  readonly #listeners = new Set<(commit: CommittedChange) => void>();
   readonly #stirred = new Set<() => void>();
   #position = 0;
   #dataVersion: unknown;
@@ -55,7 +55,7 @@ export class Feed {
     this.#watch = watch;
   }
 
-  subscribe(listener: (commit: CommitNotice) => void): () => void {
+  subscribe(listener: (commit: CommittedChange) => void): () => void {
     if (this.#listeners.size === 0) this.#position = this.#rows.newestCommit();
     return this.#add(this.#listeners, listener);
   }

@@ -3,11 +3,11 @@
 import type { Json } from '../../../model/json.ts';
 import { answeringOf, joinKeyOf, type Owner, type Task, type TaskId } from '../../../model/task.ts';
 import type { Change, Family, Lineage, TaskWrite } from '../../../ports/change.ts';
-import type { CommitNotice, IdempotencyScope } from '../../../ports/store.ts';
+import type { CommittedChange, IdempotencyScope } from '../../../ports/store.ts';
 import { saidOf } from '../../shared/audit.ts';
-import { DamagedRecord, damageOf } from '../../shared/corrupt.ts';
+import { CorruptRecord, corruptionOf } from '../../shared/corrupt.ts';
 import { confirm } from '../../shared/look-ups.ts';
-import { standingCodeOf } from '../../shared/query/status-codes.ts';
+import { statusCodeOf } from '../../shared/query/status-codes.ts';
 import {
   bodyOf,
   eventsOrNone,
@@ -27,7 +27,7 @@ import { ParsedTasks, type TaskRow } from './task-row.ts';
 const keepRemovalsMs = 3_600_000;
 
 /** A commit with its number in the order of all. */
-export interface NumberedNotice extends CommitNotice {
+export interface NumberedNotice extends CommittedChange {
   readonly seq: number;
 }
 
@@ -63,7 +63,7 @@ export class Rows {
     confirm(task.id === id && (owner === undefined || task.owner === owner));
     if (!hasResultApart(task)) return task;
     const result = this.#sql.resultApart.get(row.seq) as { value: Stored } | undefined;
-    if (!result) throw new DamagedRecord(task.id, 'its result is missing');
+    if (!result) throw new CorruptRecord(task.id, 'its result is missing');
     return withResult(task, result.value, this.#cells);
   }
 
@@ -228,21 +228,21 @@ export class Rows {
       return this.#parsed.taskOf(row);
     } catch (error) {
       // Most rows are read without their id: it is looked up only for those that are damaged.
-      throw damageOf(() => row.id ?? (this.#sql.idAt.get(row.seq) as { id: TaskId }).id, error);
+      throw corruptionOf(() => row.id ?? (this.#sql.idAt.get(row.seq) as { id: TaskId }).id, error);
     }
   }
 
   #write({ task, at, events, journal, isIdle }: TaskWrite): void {
     const live = task.phase === 'done' ? undefined : task;
-    this.#leftWork ||= live !== undefined && live.wakeAt !== null && !live.holder;
+    this.#leftWork ||= live !== undefined && live.wakeAt !== null && !live.worker;
     const { id: taskId, rootId, version } = task;
     const { body: text, large } = bodyOf(task);
     const body = this.#cells.write(text, 'tasks.body', taskId);
     const state = [
       task.epoch,
-      live?.holder?.name ?? null,
-      live?.holder?.leaseUntil ?? null,
-      live?.holder?.leaseMs ?? null,
+      live?.worker?.name ?? null,
+      live?.worker?.leaseUntil ?? null,
+      live?.worker?.leaseMs ?? null,
       live?.isReady ? 1 : null,
       live?.wakeAt ?? null,
       live?.deadlineAt ?? null,
@@ -250,14 +250,14 @@ export class Rows {
       isEndedRoot(task) ? task.finishedAt : null,
       task.unpublished ? 1 : null,
       task.phase === 'waiting' ? 1 : null,
-      standingCodeOf(task),
+      statusCodeOf(task),
       joinKeyOf(task),
       body,
       journal ? 1 : 0,
     ] as const;
     let seq = this.#found.get(task.id)?.seq;
     if (seq !== undefined) {
-      this.#sql.update.run(task.epoch, live?.holder?.name ?? null, ...state, seq);
+      this.#sql.update.run(task.epoch, live?.worker?.name ?? null, ...state, seq);
     } else {
       const place = [
         answeringOf(task),
