@@ -173,10 +173,10 @@ const given = {
   cancel: new CallArguments('subtask.cancel()'),
   sleep: new CallArguments('task.sleep()'),
   sleepUntil: new CallArguments('task.sleepUntil()'),
-  waitForCondition: new CallArguments('task.until()'),
-  waitForEvent: new CallArguments('task.event()'),
+  waitForCondition: new CallArguments('task.waitForCondition()'),
+  waitForEvent: new CallArguments('task.waitForEvent()'),
   progress: new CallArguments('task.progress()'),
-  setStatusMessage: new CallArguments('task.say()'),
+  setStatusMessage: new CallArguments('task.setStatusMessage()'),
   setPollInterval: new CallArguments('task.setPollInterval()'),
 };
 
@@ -272,32 +272,32 @@ export function taskContext(parts: ContextParts): TaskContext {
 
     now: () => pass.moment,
 
-    until(
+    waitForCondition(
       name: string,
       run: (context: StepContext) => unknown,
       options: { every: Duration; timeout?: Duration },
     ) {
-      const { waitForCondition: until } = given;
-      const purpose = until.read(() => {
-        const { every, timeout } = until.options(options);
-        const everyMs = Math.max(1, until.duration(every, 'every'));
+      const call = given.waitForCondition;
+      const purpose = call.read(() => {
+        const { every, timeout } = call.options(options);
+        const everyMs = Math.max(1, call.duration(every, 'every'));
         return {
           kind: 'until',
-          run: until.work(run, 'its check'),
+          run: call.work(run, 'its check'),
           everyMs,
-          ...patience(until, timeout),
+          ...patience(call, timeout),
         } as const;
       });
-      return pass.call(until.name(name), purpose);
+      return pass.call(call.name(name), purpose);
     },
 
-    async event(name: string, options?: EventOptions<Schema | undefined>) {
-      const { waitForEvent: event } = given;
-      const { schema, limit } = event.read(() => {
-        const { schema, timeout } = event.options(options);
-        return { schema: event.schema(schema), limit: patience(event, timeout) };
+    async waitForEvent(name: string, options?: EventOptions<Schema | undefined>) {
+      const call = given.waitForEvent;
+      const { schema, limit } = call.read(() => {
+        const { schema, timeout } = call.options(options);
+        return { schema: call.schema(schema), limit: patience(call, timeout) };
       });
-      const value = await pass.call(event.name(name), { kind: 'event', ...limit });
+      const value = await pass.call(call.name(name), { kind: 'event', ...limit });
       return schema ? parse(schema, value, `The event "${name}"`, tool.secrets) : value;
     },
 
@@ -311,7 +311,8 @@ export function taskContext(parts: ContextParts): TaskContext {
         },
       });
     },
-    say: (message: string) => tell({ message: status(given.setStatusMessage.text(message, 'its message')) }),
+    setStatusMessage: (message: string) =>
+      tell({ message: status(given.setStatusMessage.text(message, 'its message')) }),
     setPollInterval: (duration: Duration) =>
       tell({ pollMs: given.setPollInterval.duration(duration, 'duration') }),
   };
