@@ -41,7 +41,7 @@ function callerOf(stack: string): string | undefined {
     .slice(1)
     .map((line) => line.trim().replace(/^at /, ''));
   const frame = frames.find(
-    (one) => !one.includes('node:') && !one.endsWith('(<anonymous>)') && !one.includes('stray-awaits'),
+    (one) => !one.includes('node:') && !one.endsWith('(<anonymous>)') && !one.includes('work-outside-steps'),
   );
   return frame === undefined || frame.includes(engine) ? undefined : frame;
 }

@@ -141,7 +141,7 @@ test('what is no schema of an event is refused', async () => {
     await task.waitForEvent('paid', { schema: { amount: 'number' } as never });
   });
   const { result } = await runTool(tool, undefined, { events: { paid: { amount: 5 } } });
-  expect(result.content[0]!.text).toMatch(/^task\.event\(\) needs a schema such as z\.object/);
+  expect(result.content[0]!.text).toMatch(/^task\.waitForEvent\(\) needs a schema such as z\.object/);
 });
 
 test('an event that does not come in time throws', async () => {

@@ -198,7 +198,7 @@ test('a changed handler never mis-replays: the task waits, and the old handler f
   await tasks.work();
   clock.advance(5_000);
   expect(await tasks.outcome(id)).toMatchObject({ value: { content: [{ text: 'two' }] } });
-  expect(await tasks.get(id)).not.toHaveProperty('stuck');
+  expect(await tasks.get(id)).not.toHaveProperty('blocked');
   await tasks.close();
 });
 

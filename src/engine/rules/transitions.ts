@@ -234,8 +234,8 @@ export function block(
   at: number,
 ): Verdict {
   return fenced(task, claim, (held) => {
-    const stuck = { message, times: (task.blocked?.times ?? 0) + 1 };
-    const aside = { ...seen(withoutHolder(held), at), statusMessage: message, stuck };
+    const blocked = { message, times: (task.blocked?.times ?? 0) + 1 };
+    const aside = { ...seen(withoutHolder(held), at), statusMessage: message, blocked };
     return changed(asleep(aside, until), at, [{ type: 'stuck', message, until }]);
   });
 }
