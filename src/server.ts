@@ -1,9 +1,9 @@
+export type { ServingOptions } from './server/serving-options.ts';
 import './check-node.ts';
 
 // For authors of servers: the ways in which requests reach durable tools.
 export { jwtTokens, staticTokens } from './security/tokens.ts';
 export type { JwtTokensOptions, StaticToken } from './security/tokens.ts';
-export type { ServingOptions } from './server/task-server.ts';
 export type { Credentials } from './task-methods/caller.ts';
 export type { AdmissionOptions } from './server/http/admission.ts';
 export type { HandlerOptions } from './server/http/handler.ts';

@@ -24,15 +24,24 @@ const modules = Object.keys(exports)
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-package-'));
 const consumer = join(folder, 'consumer');
+/** A project that runs tasks and has no package of the SDK. */
+const engineOnly = join(folder, 'engine-only');
 const installed = join(consumer, 'node_modules/holdfast');
 const command = join(consumer, 'node_modules/.bin/holdfast');
 
 beforeAll(() => {
-  mkdirSync(consumer);
   npm(copyOfRepository(), 'pack', '--pack-destination', folder);
-  writeFileSync(join(consumer, 'package.json'), '{ "type": "module", "private": true }');
-  npm(consumer, 'install', '--prefer-offline', join(folder, `holdfast-${version}.tgz`));
+  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const sdk = ['client', 'server'].map((part) => `@modelcontextprotocol/${part}`);
+  installInto(consumer, ...sdk.map((name) => `${name}@${devDependencies[name]}`));
+  installInto(engineOnly);
 });
+
+function installInto(project: string, ...others: string[]): void {
+  mkdirSync(project);
+  writeFileSync(join(project, 'package.json'), '{ "type": "module", "private": true }');
+  npm(project, 'install', '--prefer-offline', join(folder, `holdfast-${version}.tgz`), ...others);
+}
 
 /** Packing empties the folders of the dashboard and of the build for a moment, and other tests use them. */
 function copyOfRepository(): string {
@@ -139,6 +148,54 @@ test.each(['nodenext', 'bundler'])(
     });
   },
 );
+
+test('a project without the SDK compiles and runs tasks: root, stores and tests need none of its packages', () => {
+  expect(existsSync(join(engineOnly, 'node_modules/@modelcontextprotocol'))).toBe(false);
+  const program = `
+    import { createTasks, durableTool } from 'holdfast';
+    import { sqlite } from 'holdfast/sqlite';
+    import type { Store } from 'holdfast/store';
+    import { testStore } from 'holdfast/store/testing';
+    import { telemetry } from 'holdfast/telemetry';
+    import { runTool } from 'holdfast/testing';
+    export type { Store };
+    export { runTool, telemetry, testStore };
+    const hello = durableTool('hello', {}, async (_input, task) => task.step('greet', () => 'hello'));
+    const tasks = createTasks({ store: sqlite('memory:'), tools: [hello] });
+    await tasks.work();
+    const { id } = await tasks.create(hello);
+    console.log((await tasks.outcome(id)).kind);
+    await tasks.close();`;
+  writeFileSync(join(engineOnly, 'program.ts'), program);
+  const settings = {
+    compilerOptions: {
+      module: 'nodenext',
+      target: 'es2024',
+      lib: ['es2024', 'esnext.disposable'],
+      strict: true,
+      skipLibCheck: false,
+      types: ['node'],
+      typeRoots: [join(root, 'node_modules/@types')],
+    },
+    files: ['program.ts'],
+  };
+  writeFileSync(join(engineOnly, 'tsconfig.json'), JSON.stringify(settings));
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  expect(run(process.execPath, [tsc, '--project', engineOnly])).toEqual({
+    status: 0,
+    stdout: '',
+    stderr: '',
+  });
+  const { status, stdout } = run(process.execPath, ['program.js'], engineOnly);
+  expect({ status, stdout }).toEqual({ status: 0, stdout: 'result\n' });
+});
+
+test('declarations show no internals', () => {
+  const shown = ['server/tasks', 'engine/tasks', 'engine/worker/worker'].map((file) =>
+    readFileSync(join(installed, `dist/${file}.d.ts`), 'utf8'),
+  );
+  expect(shown.join('')).not.toMatch(/\b(binding|recorder|engineLimits|reserve|served|opened)\b/);
+});
 
 test.each(modules)('%s can be imported', (name) => {
   expect(importOn(process.execPath, name)).toEqual({ status: 0, stdout: 'imported\n', stderr: '' });

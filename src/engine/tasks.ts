@@ -81,20 +81,21 @@ export class Tasks implements AsyncDisposable {
   readonly tools: readonly DurableTool[];
   readonly resources: readonly DurableResource[];
   readonly prompts: readonly DurablePrompt[];
-  /** For the faces of a server: whoever watches. */
+  /** @internal For the faces of a server: whoever watches. */
   readonly observer: Observer;
   /** What the audit log says, also if this process adds nothing to it. */
   readonly audit: AuditLog;
-  /** For the faces of a server: where it is noted who read what and who was refused, if `audit` is on. */
+  /** @internal For the faces of a server: where it is noted who read what and who was refused, if `audit` is on. */
   readonly recorder: AuditRecorder | undefined;
-  /** Whether the store can be written, as far as this process knows. */
+  /** @internal Whether the store can be written, as far as this process knows. */
   readonly storeHealth: StoreHealth;
   readonly #auditRetentionMs: number;
   readonly #open: () => Promise<Database>;
   /** All three, as they are the same to workers. */
   readonly #durable: readonly DurableTool[];
+  /** @internal */
   readonly clock: Clock;
-  /** How large, how long, how far. */
+  /** @internal How large, how long, how far. */
   readonly engineLimits: EngineLimits;
   readonly #workers = new Set<Worker>();
   /** Those who wait for outcomes: each looks again when it is called. */
@@ -218,7 +219,7 @@ export class Tasks implements AsyncDisposable {
     }
   }
 
-  /** For bindings: tasks on behalf of open requests. */
+  /** @internal For bindings: tasks on behalf of open requests. */
   requests(): Promise<TaskService> {
     this.#requests ??= this.served().then((database) => new TaskService(database, this, this.#unrecorded));
     return this.#requests;
@@ -321,7 +322,7 @@ export class Tasks implements AsyncDisposable {
     return tool;
   }
 
-  /** What the author of a task's tool declared secret; everything, if that version of the tool is not known here. */
+  /** @internal What the author of a task's tool declared secret; everything, if that version of the tool is not known here. */
   secretsOf({ tool, toolVersion }: Pick<Task, 'tool' | 'toolVersion'>): SecretFields {
     const known = this.#durable.find(({ name, version }) => name === tool && version === toolVersion);
     return known?.secrets ?? 'all';
@@ -350,13 +351,13 @@ export class Tasks implements AsyncDisposable {
     return this.close();
   }
 
-  /** For those who stand beside the tasks, as operators do: the database, with all that happens in it seen and noted. */
+  /** @internal For those who stand beside the tasks, as operators do: the database, with all that happens in it seen and noted. */
   opened(): Promise<Database> {
     this.#database ??= this.#openObserved();
     return this.#database;
   }
 
-  /** The same for those who serve callers: every answer, if only that there is none, comes within a few seconds. */
+  /** @internal The same for those who serve callers: every answer, if only that there is none, comes within a few seconds. */
   served(): Promise<Database> {
     this.#served ??= this.opened().then(timeLimited);
     return this.#served;

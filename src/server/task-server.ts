@@ -7,14 +7,14 @@ import { tasksExtension } from '../dialects/2026-07-28/dialect.ts';
 import { idempotencyKey } from '../dialects/2026-07-28/names.ts';
 import { dialectOf, type Opening } from '../dialects/detection.ts';
 import type { Dialect, Sender } from '../dialects/dialect.ts';
-import { drafts as allDrafts, type Draft, type Drafts } from '../dialects/drafts/flags.ts';
+import { drafts as allDrafts, type Drafts } from '../dialects/drafts/flags.ts';
 import { InvalidParams, InvalidRequestState } from '../dialects/errors.ts';
 import type { DurablePrompt } from '../engine/handlers/prompt.ts';
 import { type DurableResource, matchUri } from '../engine/handlers/resource.ts';
 import type { DurableTool } from '../engine/handlers/tool.ts';
 import type { TaskService } from '../engine/task-service.ts';
 import type { Tasks } from '../engine/tasks.ts';
-import { type Duration, toMs } from '../model/duration.ts';
+import { toMs } from '../model/duration.ts';
 import { InvalidOptions } from '../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { checkIdempotencyKey, checkOwner } from '../model/name-length.ts';
@@ -28,38 +28,14 @@ import {
   local,
   ownerOf,
 } from '../task-methods/caller.ts';
-import { type Limits, limitsFrom } from '../task-methods/limits.ts';
+import { limitsFrom } from '../task-methods/limits.ts';
 import { RateLimiter } from '../task-methods/rate-limiter.ts';
 import type { CallLog, Listening } from './calls/call-log.ts';
 import type { OpenRequest, ToolCall } from './calls/tool-call.ts';
 import { ToolCalls } from './calls/tool-calls.ts';
 import type { StandaloneStream } from './sdk/streams.ts';
+import type { ServingOptions } from './serving-options.ts';
 import type { SessionConnection } from './sessions/session-connection.ts';
-
-export interface ServingOptions {
-  /** How long a call of a tool with `task: 'auto'` is waited for before it becomes a task. Default `'200ms'`. */
-  readonly window?: Duration;
-  /** Whose tasks a request is about. By default the issuer, subject and client of its verified token. */
-  readonly owner?: (credentials: Credentials | undefined) => Owner;
-  /**
-   * How long finished tasks of callers without a token are kept at most, whatever they wish and the tool says: all that
-   * protects them is that nobody guesses their ids. Default `'1h'`.
-   */
-  readonly anonymousRetention?: Duration;
-  /** When work that callers began is ended at the latest, whatever its tool says; `'none'` leaves it to the tools. Default `'30d'`. */
-  readonly maxDeadline?: Duration | 'none';
-  /** Drafts of tasks that clients may use besides the released revisions: some, or `'all'`. By default none. */
-  readonly drafts?: readonly Draft[] | 'all';
-  /** What one owner may ask for. Each has a default; see docs/limits.md. */
-  readonly limits?: Partial<Limits>;
-  /** Whether callers that are limited are told the limits when they ask what the server has. Default true. */
-  readonly showLimits?: boolean;
-  /**
-   * Finds the tool that a name stands for, and what a task of it is made with, where tools come and go. Such a server
-   * lists its tools itself; the tools of `createTasks` are only what its tasks are carried out by.
-   */
-  readonly toolNamed?: (name: string, input: unknown) => Called | undefined;
-}
 
 function unknownDraft(draft: string): InvalidOptions {
   return new InvalidOptions(

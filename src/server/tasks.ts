@@ -7,7 +7,8 @@ import type { TasksOptions as EngineOptions } from '../engine/tasks-options.ts';
 import type { Limits } from '../task-methods/limits.ts';
 import type { AttachOptions } from './hand-over/options.ts';
 import { attach } from './sdk/attach.ts';
-import { type ServingOptions, TaskServer } from './task-server.ts';
+import type { ServingOptions } from './serving-options.ts';
+import { TaskServer } from './task-server.ts';
 
 export interface TasksOptions extends EngineOptions, ServingOptions {}
 
@@ -15,8 +16,15 @@ export function createTasks(options: TasksOptions): Tasks {
   return new Tasks(options);
 }
 
+/** An `McpServer` or `Server` of the official SDK, by the methods that both have: these types need no SDK. */
+export interface SdkServer {
+  connect(transport: never): Promise<void>;
+  close(): Promise<void>;
+  sendLoggingMessage(params: never, sessionId?: string): Promise<void>;
+}
+
 export class Tasks extends EngineTasks {
-  /** For the faces of a server: what they share. */
+  /** @internal What all transports of a server share. */
   readonly binding: TaskServer;
 
   constructor(options: TasksOptions) {
@@ -39,7 +47,7 @@ export class Tasks extends EngineTasks {
    * Serves the durable tools on an `McpServer` or `Server`, beside whatever else it has. To be called before the first
    * tool is registered. Durable work needs a worker: see `work()`.
    */
-  attach(mcp: McpServer | Server, options: AttachOptions = {}): void {
-    attach(this.binding, mcp, options);
+  attach(mcp: SdkServer, options: AttachOptions = {}): void {
+    attach(this.binding, mcp as McpServer | Server, options);
   }
 }

@@ -73,6 +73,7 @@ export class Worker implements AsyncDisposable {
   #failedIsolations = 0;
   readonly #blockedSlots = new BlockedSlots();
 
+  /** @internal */
   constructor(database: Database, clock: Clock, tools: readonly DurableTool[], settings: WorkerSettings) {
     this.#database = database;
     this.#clock = clock;
@@ -99,7 +100,7 @@ export class Worker implements AsyncDisposable {
     void this.#claim();
   }
 
-  /** Keeps a slot for a task of this tool that is about to be created; undefined if there is none, or others wait. */
+  /** @internal Keeps a slot for a task of this tool that is about to be created; undefined if there is none, or others wait. */
   reserve(wanted: DurableTool): Reservation | undefined {
     const tool = this.#own(wanted);
     if (this.#stopping || this.#alone || !tool || this.#leftBehind.has(tool)) return undefined;
@@ -109,7 +110,7 @@ export class Worker implements AsyncDisposable {
     return { tool, at: this.#clock.monotonic() };
   }
 
-  /** Gives a reserved slot back, to the task that it was kept for if that came about. */
+  /** @internal Gives a reserved slot back, to the task that it was kept for if that came about. */
   fill({ tool, at }: Reservation, claimed: Claimed | undefined): void {
     this.#reserved--;
     if (claimed) void this.#start(claimed, at);
@@ -119,7 +120,7 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** For how long what it claims is its own, unless it renews the claim. */
+  /** @internal For how long what it claims is its own, unless it renews the claim. */
   get claimMs(): number {
     return this.#settings.leaseMs * patience;
   }

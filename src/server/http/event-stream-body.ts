@@ -8,7 +8,7 @@ export class EventBody {
   readonly stream: ReadableStream<Uint8Array>;
   readonly #closing = new AbortController();
   /** Fires when the stream is over, whoever ended it. */
-  readonly closed = this.#closing.signal;
+  readonly closed: AbortSignal = this.#closing.signal;
   readonly #encoder = new TextEncoder();
   #controller!: ReadableStreamDefaultController<Uint8Array>;
   /** Resolves when there is room again. */
