@@ -1,6 +1,6 @@
 // A question that outlives the process that asked it.
 //   npm run example examples/approval/approval.ts ask              drafts, asks, and exits: the task waits in the store
-//   npm run example examples/approval/approval.ts answer ID yes    another process, another day, answers and sees it through
+//   npm run example examples/approval/approval.ts answer ID yes    another process, another day, answers and prints the result
 import { parseArgs } from 'node:util';
 import { createTasks, durableTool } from 'holdfast';
 import { sqlite } from 'holdfast/sqlite';
@@ -40,7 +40,7 @@ if (command === 'ask') {
   });
   await tasks.work();
   await asked;
-  console.log(`${task.id} waits for an answer. This process ends now; answer with:`);
+  console.log(`${task.id} waits for an answer. This process exits now. Answer with:`);
   console.log(`  npm run example examples/approval/approval.ts answer ${task.id} yes`);
 } else if (command === 'answer') {
   await tasks.answer(id, { approval: { action: 'accept', content: { publish: word === 'yes' } } });
@@ -48,6 +48,6 @@ if (command === 'ask') {
   const outcome = await tasks.outcome(id);
   console.log(outcome.kind === 'result' ? outcome.value : outcome);
 } else {
-  console.error('Say "ask", or "answer ID yes".');
+  console.error('Usage: approval.ts ask | answer ID yes');
   process.exitCode = 2;
 }

@@ -49,7 +49,7 @@ const order = durableTool(
 
 const picky = durableTool('picky', { retry: { attempts: 10 } }, async (_, task) => {
   await task.step('check', () => {
-    throw new TerminalError('The card is stolen: trying again is no use.');
+    throw new TerminalError('The card is stolen: a retry would not help.');
   });
 });
 

@@ -1,5 +1,5 @@
 /**
- * A host that calls a tool, answers what it asks, and can be killed at any moment: run it again, and it goes on.
+ * A host that calls a tool, answers what it asks, and can be killed at any moment: run it again, and it resumes.
  *
  *   npm run example examples/calling/calling.ts -- URL TOOL [JSON]
  *   npm run example examples/calling/calling.ts -- URL --resume
@@ -34,7 +34,7 @@ async function callAndWatch(tasks: TaskClient): Promise<void> {
   console.log(JSON.stringify((await handle.result()).content));
 }
 
-async function goOn(tasks: TaskClient): Promise<void> {
+async function resume(tasks: TaskClient): Promise<void> {
   for (const handle of await tasks.resumeAll()) {
     const outcome = await handle.result().catch((error: Error) => error.message);
     console.log(`${handle.id}: ${JSON.stringify(outcome)}`);
@@ -48,6 +48,6 @@ async function askPerson(question: Question): Promise<Answer> {
 }
 
 await using tasks = await connect();
-if (tool === '--resume') await goOn(tasks);
+if (tool === '--resume') await resume(tasks);
 else if (process.env.QUIET) await callOnce(tasks);
 else await callAndWatch(tasks);

@@ -1,4 +1,4 @@
-// Tasks that nobody can read in the file who has not its key.
+// Tasks that are encrypted in their file: only a process with the key can read them.
 //   TASKS_KEY_2026_11=$(openssl rand -base64 32) npm run example examples/encrypted/encrypted.ts -- --db /tmp/encrypted.db
 import { parseArgs } from 'node:util';
 import { createTasks, durableTool } from 'holdfast';
@@ -13,7 +13,7 @@ const diagnose = durableTool('diagnose', { inputSchema }, async ({ patient }, ta
   return `${findings}: tea and rest.`;
 });
 
-// Made with `openssl rand -base64 32`, and kept where no copy of the database goes.
+// Created with `openssl rand -base64 32`. Do not store it with copies of the database.
 const keys = { '2026-11': process.env.TASKS_KEY_2026_11! };
 const store = sqlite(values.db, { encryption: { keys, current: '2026-11' } });
 

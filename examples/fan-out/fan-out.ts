@@ -1,4 +1,4 @@
-// A task that starts others, runs them beside each other, and puts their results together in order.
+// A task that starts subtasks, runs them concurrently, and collects their results in order.
 //   npm run example examples/fan-out/fan-out.ts
 import { strict as assert } from 'node:assert';
 import { parseArgs } from 'node:util';

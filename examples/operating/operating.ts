@@ -1,4 +1,4 @@
-// A server that can be watched: traces to a collector, metrics for Prometheus, health for whoever restarts it, logs.
+// A server with traces for a collector, metrics for Prometheus, health checks and logs.
 //   OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318 npm run example examples/operating/operating.ts
 import { parseArgs } from 'node:util';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
@@ -15,7 +15,7 @@ const { values } = parseArgs({
   options: { db: { type: 'string', default: 'memory:' } },
 });
 
-// The SDK is the program's own: any will do, or none.
+// The program chooses its own SDK, or none.
 const provider = new NodeTracerProvider({
   spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
 });

@@ -1,5 +1,5 @@
 // A client that knows no tasks, and a tool that takes longer than clients wait: the call is handed over, and the client
-// goes on with plain tools. It has no model: it calls what it is told to call next.
+// continues with plain tools. It has no model: it calls the tool that each answer names.
 //   npm run example examples/plain-clients/plain-clients.ts
 import assert from 'node:assert/strict';
 import { parseArgs } from 'node:util';

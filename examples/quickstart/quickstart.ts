@@ -1,4 +1,4 @@
-// A tool that takes its time. Run it, kill it with Ctrl-C in the middle, run it again: it goes on where it was.
+// A tool that takes its time. Run it, kill it with Ctrl-C in the middle, run it again: it resumes where it stopped.
 //   npm run example examples/quickstart/quickstart.ts
 import { parseArgs } from 'node:util';
 import { createTasks, durableTool } from 'holdfast';
@@ -25,7 +25,7 @@ const brew = durableTool(
 await using tasks = createTasks({ store: sqlite(values.db), tools: [brew] });
 await tasks.work();
 
-// The same key gives the same task, today's tea: a second run finds the first one's work.
+// The same idempotency key gives the same task, today's tea: a second run finds the work of the first.
 const { id } = await tasks.create(brew, { cups: 5 }, { idempotencyKey: new Date().toDateString() });
 const outcome = await tasks.outcome(id);
 console.log('done:', outcome.kind === 'result' ? outcome.value : outcome);

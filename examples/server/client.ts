@@ -1,5 +1,5 @@
-// Calls the tool of server.ts, shows its progress, says yes when it asks, and prints the result. Given the id of a
-// task it comes back to that one:
+// Calls the tool of server.ts, shows its progress, answers its question with yes, and prints the result. With the id of
+// a task, it follows that task instead:
 //   npm run example examples/server/client.ts [TASK]
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -54,12 +54,12 @@ const taskId =
   positionals[0] ?? (await request('tools/call', { name: 'write_report', arguments: args })).taskId;
 console.log(`task ${taskId}`);
 
-for (let told = ''; ; await pause(200)) {
+for (let printed = ''; ; await pause(200)) {
   const task = await look(taskId);
   const progress = task._meta?.['dev.holdfast/progress']?.message;
-  const word = `${task.status}${progress ? `: ${progress}` : ''}`;
-  if (word !== told) console.log(word);
-  told = word;
+  const line = `${task.status}${progress ? `: ${progress}` : ''}`;
+  if (line !== printed) console.log(line);
+  printed = line;
   if (task.status === 'input_required') {
     console.log(`answering: ${task.inputRequests.approval.params.message}`);
     const inputResponses = { approval: { action: 'accept', content: { publish: true } } };

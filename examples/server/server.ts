@@ -1,4 +1,4 @@
-// An MCP server with a durable tool beside an ordinary one. Start it, call it, kill it with -9, start it again.
+// An MCP server with a durable tool and an ordinary one. Start it, call it, kill it with -9, start it again.
 //   npm run example examples/server/server.ts
 //   npm run example examples/server/client.ts        (in a second terminal)
 import { setTimeout as pause } from 'node:timers/promises';

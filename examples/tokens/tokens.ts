@@ -1,4 +1,4 @@
-// A server whose callers show a token: signed by an authorization server, or, without one, a token that is made here.
+// A server that requires tokens: signed by an authorization server or, without one, by this example.
 //   npm run example examples/tokens/tokens.ts
 //   npm run example examples/tokens/tokens.ts -- --issuer https://login.example.com/
 import { randomBytes } from 'node:crypto';
