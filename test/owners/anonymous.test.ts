@@ -98,10 +98,10 @@ test('S2025-97, S2663-96: ids are at least 128 bits of chance: of many none is l
   expect(rises).toBeLessThan(270);
 });
 
-test('S1686-77, S2025-96: what does not bind a task to its maker is said where people look for it, and is so', async () => {
+test('S1686-77, S2025-96: the docs explain what does not bind a task to its creator, and it is true', async () => {
   for (const page of ['SECURITY.md', 'docs/serving.md'])
     expect(readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8')).toMatch(
-      /whoever learns (it|its id) can read, answer and cancel/i,
+      /anyone who learns (it|its id) can read, answer and cancel/i,
     );
   const { url } = await serving({ more: tools });
   const taskId = await new LaterPeer(url, withTasks).start('ask_name');
