@@ -1,10 +1,10 @@
 /**
- * The `holdfast` command. Exit code 1 means that something failed, 2 that the usage was wrong; either is told in one
- * sentence on stderr.
+ * The `holdfast` command. Exit code 1 means that something failed, 2 that the usage was wrong. Both print one sentence
+ * to stderr.
  */
 
 import { runtime } from '../runtime/runtime.ts';
-import { HelpAsked, readArguments, say, version, WrongUsage } from './usage.ts';
+import { HelpRequested, printError, readArguments, version, WrongUsage } from './usage.ts';
 
 type Command = (args: readonly string[]) => Promise<number>;
 
@@ -18,49 +18,49 @@ const commands: Readonly<Record<string, Command>> = {
   store: async (args) => (await import('./commands/store.ts')).store(args),
 };
 
-/** They run until they are told to stop. */
+/** Commands that run until they are stopped. */
 const servers = new Set(['demo', 'serve', 'worker']);
-/** So long what they said last may take to be written. */
+/** How long a stopped server may take to write its last output. */
 const exitAfterMs = 1_000;
 
 const help = `Holdfast: durable tasks for MCP, for tools that take minutes or days and survive crashes and restarts.
 
 Usage: holdfast COMMAND [OPTION...]
 
-  serve          put durable tasks in front of MCP servers and commands that have none
-  worker         carry out the tasks of gateways on the same store, in another process or on another machine
-  call           call a tool of any MCP server; its tasks survive this terminal
-  tasks          list calls made here, come back to them, answer and cancel them; for operators, all tasks of a server
-  audit          say who did what to which task, from the audit log of a store
-  store          re-encrypt a store: rotate its keys, switch encryption on or off
-  demo           serve a few durable tools, to try them
+  serve          add durable tasks to MCP servers and commands that have none
+  worker         run the tasks of a gateway in another process or on another machine
+  call           call a tool of any MCP server and follow it
+  tasks          list, resume, answer and cancel your calls; as an operator, manage all tasks of a server
+  audit          print the audit log of a store: who did what to which task
+  store          rotate the encryption keys of a store, or switch encryption on or off
+  demo           start a server with a few durable tools to try
 
-  -h, --help     say this, or with a command how to use it
-  --version      say which version this is
+  -h, --help     show this help, or the help of a command
+  --version      show the version
 
-Exit code 0, 1 if something failed, 2 if the usage is wrong.`;
+Exit code: 0 on success, 1 if something failed, 2 if the usage is wrong.`;
 
-// Node 22 warns that its SQLite is experimental. That it will do is for us to know, not for whoever runs a command.
+// Node 22 warns that its SQLite is experimental. It is good enough for us, and users cannot act on the warning.
 const { emitWarning } = process;
 process.emitWarning = (warning: string | Error, ...rest: never[]) => {
   if (!String(warning).startsWith('SQLite is')) emitWarning.call(process, warning, ...rest);
 };
-// Whoever reads the output may leave early, as head does. A disk that is full is another matter: something is missing.
+// A reader such as head may close the pipe early. Other errors, such as a full disk, lose output.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit();
-  say({ message: `What was to be said could not be written (${error.message}).` });
+  printError({ message: `Could not write output (${error.message}).` });
   process.exit(1);
 });
 process.on('uncaughtException', (error) => {
-  say(error);
+  printError(error);
   process.exit(1);
 });
-// A command is over when it says so: connections to Postgres do not hold a process, not even while they are closed.
-const holding = runtime.setInterval(() => {}, 2 ** 30);
+// Keeps the process alive until the command returns: Postgres connections do not, not even while they close.
+const keepAlive = runtime.setInterval(() => {}, 2 ** 30);
 const args = process.argv.slice(2);
 process.exitCode = await run(args);
-runtime.clearInterval(holding);
-// A server that has stopped ends, whatever timers or connections a step that ignores its signal has left behind.
+runtime.clearInterval(keepAlive);
+// Ends a stopped server even if a step that ignores its signal has left timers or connections open.
 if (servers.has(commandOf(args) ?? '')) runtime.setTimeout(() => process.exit(), exitAfterMs).unref();
 
 function commandOf(args: readonly string[]): string | undefined {
@@ -72,25 +72,25 @@ async function run(args: readonly string[]): Promise<number> {
   const command = name !== undefined && Object.hasOwn(commands, name) ? commands[name] : undefined;
   try {
     if (command) return await command(args.toSpliced(args.indexOf(name!), 1));
-    return plain(args);
+    return printHelpOrVersion(args);
   } catch (error) {
-    if (error instanceof HelpAsked) {
+    if (error instanceof HelpRequested) {
       console.log(error.message);
       return 0;
     }
     if (!(error instanceof WrongUsage)) {
-      say(error as Error);
+      printError(error as Error);
       return 1;
     }
     const help = error.help ?? ['holdfast', ...(command ? [name] : []), '--help'].join(' ');
-    say({ message: `${error.message}; \`${help}\` says what there is.` });
+    printError({ message: `${error.message}; see \`${help}\`.` });
     return 2;
   }
 }
 
-function plain(args: readonly string[]): number {
+function printHelpOrVersion(args: readonly string[]): number {
   const { values, positionals } = readArguments(args, help, { version: { type: 'boolean' } });
-  if (positionals.length > 0) throw new WrongUsage(`there is no command "${positionals[0]}"`);
+  if (positionals.length > 0) throw new WrongUsage(`unknown command "${positionals[0]}"`);
   console.log(values.version ? version() : help);
   return 0;
 }

@@ -2,23 +2,23 @@
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import { clean } from './views/terminal-text.ts';
 
-/** `JSON.stringify` leaves some characters as they are that steer terminals, or turn the direction of what follows. */
-const steering = /[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+/** Characters that control terminals or change the text direction, and that `JSON.stringify` does not escape. */
+const controlCharacters = /[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 export function jsonText(value: unknown, indent?: number): string {
   return escaped(JSON.stringify(value, undefined, indent));
 }
 
-/** The same JSON, with these characters written as numbers. They can only stand in strings. */
+/** The same JSON with control characters escaped. They can only occur in strings. */
 export function escaped(json: string): string {
-  return json.replace(steering, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return json.replace(controlCharacters, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 export function printJson(value: unknown): void {
   console.log(jsonText(value));
 }
 
-/** An error is printed where errors are, a result where results are. */
+/** Prints an error result to stderr, and any other result to stdout. */
 export function printResult(result: JsonObject): void {
   const text = textOf(result);
   if (result.isError) console.error(errorTextOf(result));
@@ -26,7 +26,7 @@ export function printResult(result: JsonObject): void {
 }
 
 export function errorTextOf(result: JsonObject): string {
-  return textOf(result) || 'The tool failed and did not say why.';
+  return textOf(result) || 'The tool failed without a message.';
 }
 
 export function textOf(result: JsonObject): string {

@@ -1,4 +1,4 @@
-/** Times as people read and write them. */
+/** Formats times for people, and parses times from the command line. */
 import { type Duration, toMs } from '../model/duration.ts';
 import { hasCode } from '../model/errors.ts';
 import { runtime } from '../runtime/runtime.ts';
@@ -12,7 +12,7 @@ export function clock(ms: number): string {
   return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`;
 }
 
-/** The largest unit: `7 s`, `5 min`, `3 h`, `12 d`. */
+/** A duration in its largest unit: `7 s`, `5 min`, `3 h`, `12 d`. */
 export function age(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   if (seconds < 60) return `${seconds} s`;
@@ -20,7 +20,7 @@ export function age(ms: number): string {
   return seconds < 86_400 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} d`;
 }
 
-/** How long something took: `40 ms`, `1.2 s`, `48 s`, `3:20`, `2:05:00`, `3 d 4 h`. */
+/** A duration: `40 ms`, `1.2 s`, `48 s`, `3:20`, `2:05:00`, `3 d 4 h`. */
 export function took(ms: number): string {
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))} ms`;
   if (ms < 10_000) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`;
@@ -30,17 +30,17 @@ export function took(ms: number): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** The time of day here. */
+/** The local time of day. */
 export function timeOfDay(at: number): string {
   return new Date(at).toLocaleTimeString('sv');
 }
 
-/** The day and the time of day here. */
+/** The local date and time. */
 export function dayAndTime(at: number): string {
   return new Date(at).toLocaleString('sv');
 }
 
-/** A moment (`2026-07-28`, `2026-07-28T12:00:00Z`), or how long ago (`30m`, `12h`, `7d`). */
+/** Parses a date or time (`2026-07-28`, `2026-07-28T12:00:00Z`), or a duration before now (`30m`, `12h`, `7d`). */
 export function momentFrom(text: string, now = runtime.now()): number {
   try {
     if (/^\d+(\.\d+)?[a-z]+$/.test(text)) return now - toMs(text as Duration);
@@ -48,6 +48,6 @@ export function momentFrom(text: string, now = runtime.now()): number {
     if (!hasCode(error, 'INVALID_DURATION')) throw error;
   }
   const moment = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(moment)) throw new WrongUsage(`"${text}" is neither a moment nor a length of time`);
+  if (Number.isNaN(moment)) throw new WrongUsage(`"${text}" is neither a time nor a duration`);
   return moment;
 }

@@ -1,13 +1,13 @@
-/** What all commands share: how they read their arguments, how they fail, and how `holdfast` is called. */
+/** Shared by all commands: parsing of arguments, errors, and the name under which `holdfast` was started. */
 
 import { readFileSync } from 'node:fs';
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import { HoldfastError } from '../model/errors.ts';
 import { clean } from './views/terminal-text.ts';
 
-/** Ends a command with exit code 2. The message is a sentence without its end: how to get help is added to it. */
+/** Ends a command with exit code 2. The message has no final period: a reference to `--help` is appended. */
 export class WrongUsage extends HoldfastError {
-  /** The command that helps, if it is not `--help` of the command that failed. */
+  /** The command that prints help, if it is not the failed command with `--help`. */
   help?: string;
 
   constructor(message: string) {
@@ -15,8 +15,8 @@ export class WrongUsage extends HoldfastError {
   }
 }
 
-/** Ends a command with exit code 0: its help is printed instead. */
-export class HelpAsked extends Error {}
+/** Ends a command with exit code 0 and prints its help. */
+export class HelpRequested extends Error {}
 
 /** Ends a command with exit code 1. */
 export class CommandFailed extends HoldfastError {
@@ -25,36 +25,36 @@ export class CommandFailed extends HoldfastError {
   }
 }
 
-/** On stderr. Errors may quote what servers and files say, which must not steer the terminal. */
-export function say({ message }: Pick<Error, 'message'>): void {
+/** Prints to stderr. Control characters are removed, because errors may quote servers and files. */
+export function printError({ message }: Pick<Error, 'message'>): void {
   console.error(`holdfast: ${clean(message)}`);
 }
 
-/** As Node infers them from the options. */
+/** The arguments as Node infers them from the options. */
 export type Arguments<Options extends ParseArgsOptionsConfig> = ReturnType<
   typeof parseArgs<{ options: Options; allowPositionals: true }>
 >;
 
-/** `--help` is an option of every command. */
+/** Parses arguments. Every command also accepts `--help`. */
 export function readArguments<const Options extends ParseArgsOptionsConfig>(
   args: readonly string[],
   help: string,
   own: Options,
 ): Arguments<Options> {
   const options: ParseArgsOptionsConfig = { ...own, help: { type: 'boolean', short: 'h' } };
-  // Not strict: Node's own words for unknown options are several sentences.
+  // Not strict: Node's own error for an unknown option has several sentences.
   const found = parseArgs({ args: [...args], options, strict: false, tokens: true });
   const { values, positionals, tokens } = found;
   for (const token of tokens) {
     if (token.kind !== 'option') continue;
     const type = Object.hasOwn(options, token.name) ? options[token.name]!.type : undefined;
-    if (type === undefined) throw new WrongUsage(`there is no option ${token.rawName}`);
+    if (type === undefined) throw new WrongUsage(`unknown option ${token.rawName}`);
     const isMissing = !token.value || (!token.inlineValue && token.value.startsWith('--'));
     if (type === 'string' && isMissing) throw new WrongUsage(`${token.rawName} needs a value`);
     if (type === 'boolean' && token.value !== undefined)
       throw new WrongUsage(`${token.rawName} takes no value`);
   }
-  if (values.help) throw new HelpAsked(help);
+  if (values.help) throw new HelpRequested(help);
   return { values, positionals } as Arguments<Options>;
 }
 
@@ -75,11 +75,11 @@ export function oneOf<Word extends string>(known: readonly Word[], word: string,
 export function countFrom(text: string, option: string): number {
   const count = Number(text);
   if (!/^\d+$/.test(text) || count < 1)
-    throw new WrongUsage(`${option} wants a whole number of at least 1, not "${text}"`);
+    throw new WrongUsage(`${option} must be a whole number of at least 1, not "${text}"`);
   return count;
 }
 
-// --- How it is called ---------------------------------------------------------------------------------------
+// --- The name of the command --------------------------------------------------------------------------------
 
 export function version(): string {
   return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
@@ -87,7 +87,7 @@ export function version(): string {
 
 export const defaultPort = 7420;
 
-/** As whoever started this process would call it. */
+/** `holdfast` as the user of this process would type it. */
 export function command(): string {
   return process.env.npm_command === 'exec' || isNpmStart() ? 'npx holdfast' : 'holdfast';
 }
@@ -102,13 +102,13 @@ export function demoCommand(): string {
   return isNpmStart() ? 'npm start' : `${command()} demo`;
 }
 
-/** `npm start` in this repository, where `holdfast` is not on the path. */
+/** True for `npm start` in this repository, where `holdfast` is not on the path. */
 function isNpmStart(): boolean {
   const { npm_lifecycle_event: script, npm_package_name: name } = process.env;
   return script === 'start' && name === 'holdfast';
 }
 
-/** As a word of a shell. */
+/** Quotes a word for a shell. */
 export function quoted(word: string): string {
   return /^[\w./:@-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }

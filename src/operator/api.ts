@@ -1,6 +1,6 @@
 /**
- * What operators are told, and what they can do: the same for the dashboard, the terminal and whoever speaks HTTP. All
- * of it is JSON. Moments are milliseconds since 1970. Values of tools have their secret fields hidden.
+ * The operator API, as used by the dashboard, the terminal and HTTP clients. Everything is JSON. Times are milliseconds
+ * since 1970. Secret fields of tools are redacted.
  */
 
 import type { TaskEvent } from '../model/event.ts';
@@ -12,31 +12,31 @@ import type { Owner, Progress, TaskId } from '../model/task.ts';
 import type { AuditEntry } from '../ports/audit.ts';
 import type { Overview, TaskCount, TaskFilter } from '../ports/query.ts';
 
-/** Whoever looks: everything, or one owner's tasks as if there were no others. */
+/** Who uses the API. With an owner, only that owner's tasks are visible; otherwise all tasks are. */
 export interface Viewer {
   readonly owner?: Owner;
 }
 
-/** The operator's desk. Over HTTP each method is one request: see `paths`. */
+/** Over HTTP each method is one request: see `apiPath`. */
 export interface OperatorApi {
   about(): Promise<About>;
   list(query: ListOfTasks): Promise<TaskPage>;
   count(filter: TaskFilter): Promise<TaskCount>;
   overview(query: { readonly windowMs: number }): Promise<OverviewReport>;
-  /** Undefined if there is no such task, or none that this viewer may see. */
+  /** Undefined if the task does not exist or the viewer may not see it. */
   details(id: TaskId): Promise<TaskDetails | undefined>;
-  /** The result, with its large value. */
+  /** The outcome, including a large value. Undefined if the task is unknown or not finished. */
   result(id: TaskId): Promise<Outcome | undefined>;
   cancel(id: TaskId, reason?: string): Promise<TaskSummary>;
-  /** Makes a new task of the same call. A task is retried once: a second request gives the same new task. */
+  /** Creates a new task with the same arguments. A second retry of the same task returns the same new task. */
   retry(id: TaskId): Promise<TaskSummary>;
   /** `response` is `{ action: 'accept' | 'decline' | 'cancel', content? }`, as in MCP. */
   answer(id: TaskId, key: string, response: JsonObject): Promise<TaskSummary>;
-  /** Removes a tree that is done; its results cannot be fetched any more. */
+  /** Deletes a finished tree and its results. */
   purge(id: TaskId): Promise<void>;
   /**
-   * Tells of changes until the signal fires or the connection breaks. `lastId` goes on behind the last one that was
-   * heard; what cannot be known any more is told as `reset`: look at everything anew.
+   * Yields changes until the signal aborts or the connection breaks. `lastId` resumes after the last received message.
+   * If older changes are no longer known, the first message is `reset`: read everything again.
    */
   changes(options: { readonly signal: AbortSignal; readonly lastId?: string }): AsyncIterable<ChangeMessage>;
 }
@@ -52,31 +52,31 @@ export interface About {
   /** Present if only this owner's tasks are shown. */
   readonly owner?: Owner;
   readonly now: number;
-  /** Names of the tools, resources and prompts that this process knows. */
+  /** Names of the tools, resources and prompts of this process. */
   readonly tools: readonly string[];
-  /** Whether an audit log is kept. */
+  /** True if an audit log is written. */
   readonly audit: boolean;
 }
 
-/** One row of a list: a root, or where `waiting` was asked for a subtask with a question (`parentId`). */
+/** A row of a list: a root task, or with the status filter `waiting` also a subtask with a question (with `parentId`). */
 export interface TaskSummary {
   readonly id: TaskId;
   readonly owner: Owner;
   readonly tool: string;
   readonly toolVersion: string;
   readonly status: TaskStatus;
-  /** Set aside because no worker can go on with it at present. */
+  /** Why no worker can continue the task at present. */
   readonly blocked?: string;
   readonly statusMessage?: string;
   readonly progress?: Progress;
-  /** What is stored of it cannot be read: little more than its id, owner and tool is known. */
+  /** Its record cannot be read: little more than its id, owner and tool is known. */
   readonly isCorrupt?: true;
-  /** One line about how it ended, if not well. */
+  /** One line about why it failed, was lost or was cancelled. */
   readonly problem?: string;
   readonly createdAt: number;
   readonly updatedAt: number;
   readonly finishedAt?: number;
-  /** Its caller waits for the plain result, and was given no task id. */
+  /** The caller waits for the plain result and has no task id. */
   readonly plainCall?: true;
   readonly deadlineAt: number | null;
   readonly parentId?: TaskId;
@@ -84,7 +84,7 @@ export interface TaskSummary {
   readonly childCount: number;
   readonly liveChildCount: number;
   readonly openQuestions: number;
-  /** Passes begun so far. */
+  /** The number of passes so far. */
   readonly passes: number;
   readonly version: number;
 }
@@ -97,57 +97,57 @@ export interface TaskPage {
 export interface OverviewReport extends Overview {
   readonly now: number;
   readonly since: number;
-  /** The end of the bucket that has begun: a little later than now. */
+  /** The end of the current bucket, a little later than now. */
   readonly until: number;
-  /** Where a person is waited for, the newest first, a few; subtasks too. */
+  /** A few tasks and subtasks that wait for an answer, the newest first. */
   readonly waiting: readonly TaskSummary[];
-  /** What failed or was lost, the newest first, a few. */
+  /** A few failed and lost tasks, the newest first. */
   readonly failing: readonly TaskSummary[];
 }
 
-/** Everything that is known of one task. */
+/** All details of one task. */
 export interface TaskDetails {
   readonly task: TaskSummary;
   readonly origin: { readonly dialect: string; readonly method: string };
   readonly arguments: Json;
-  /** Present once it is done; a large value is left out (null, `isLarge`): `result` has it. */
+  /** Present once finished. A large value is replaced by null, with `isLarge`: read it with `result`. */
   readonly outcome?: Outcome & { readonly isLarge?: true };
-  /** When it may be purged; null if not known yet, or never. */
+  /** When it may be purged; null if not yet known, or never. */
   readonly purgeAt: number | null;
   readonly wakeAt: number | null;
-  /** Who advances it now. */
+  /** The worker that runs it now. */
   readonly worker?: { readonly name: string; readonly leaseUntil: number };
   readonly retryOf?: TaskId;
   readonly retriedAs?: TaskId;
   /** From the root down to its parent. */
   readonly ancestors: readonly { readonly id: TaskId; readonly tool: string }[];
-  /** In the order of their start; at most 500. */
+  /** In the order in which they were started; at most 500. */
   readonly children: readonly TaskSummary[];
   readonly passes: readonly PassSpan[];
-  /** In the order in which they were made; of very many those in the middle that have settled are left out. */
+  /** In the order of the calls. Of very many calls, settled ones in the middle are omitted. */
   readonly calls: readonly CallSpan[];
   readonly omittedCalls: number;
   readonly questions: readonly Question[];
-  /** What happened, in order; of very long stories the middle is left out. */
+  /** In order. Of very many events, the middle is omitted. */
   readonly events: readonly HistoryEvent[];
   readonly omittedEvents: number;
   readonly audit: readonly AuditEntry[];
 }
 
-/** A stretch of time in which one process advanced the task. */
+/** One pass: the time in which one worker ran the task. */
 export interface PassSpan {
-  /** Counted from 1: the epoch. */
+  /** The epoch, counted from 1. */
   readonly number: number;
-  readonly holder: string;
+  readonly worker: string;
   readonly from: number;
   /** Null while it runs. */
   readonly to: number | null;
   /**
-   * `parked`: nothing to do until something happens; `released`: handed over in order; `crashed`: its process died or
-   * fell silent, and another took over; `ended`: the task is done; `running`.
+   * `running`; `parked`: only waits are open; `released`: the worker stopped and gave the task back; `crashed`: the
+   * process died or stopped responding, and another one took over; `ended`: the task finished.
    */
   readonly end: 'running' | 'parked' | 'released' | 'crashed' | 'ended';
-  /** How many settled calls this pass went through again without doing them again. */
+  /** How many settled calls this pass replayed from the journal. */
   readonly replayed: number;
 }
 
@@ -155,26 +155,26 @@ export interface PassSpan {
 export interface CallSpan {
   readonly kind: 'step' | 'ask' | 'start' | 'result' | 'sleep' | 'until' | 'event';
   readonly name: string;
-  /** In which pass it was first made. */
+  /** The pass that made the call first. */
   readonly pass: number;
   readonly from: number;
-  /** Null while it is open; of one that never settled, the end of its task. */
+  /** Null while it is open. For a call that never settled, the end of its task. */
   readonly to: number | null;
   readonly state: 'open' | 'ok' | 'failed';
-  /** Tries that failed before, each with when it is or was repeated. */
+  /** Failed attempts, each with the time of its retry. */
   readonly attempts: readonly { readonly at: number; readonly message: string; readonly retryAt: number }[];
-  /** What it gave, shortened; values of tools whose secrets are not known are hidden. */
+  /** The value, shortened. Values of tools with unknown secrets are redacted. */
   readonly value?: Json;
   readonly error?: string;
-  /** Of a question. */
+  /** The key of a question. */
   readonly key?: string;
-  /** Of a subtask. */
+  /** The id of a subtask. */
   readonly childId?: TaskId;
-  /** When a timer, or the patience for it, ends. */
+  /** When a timer fires or a wait times out. */
   readonly due?: number;
 }
 
-/** One turn of the conversation. */
+/** A question and its answer. */
 export interface Question {
   readonly key: string;
   readonly request: InputRequest;
@@ -192,8 +192,8 @@ export interface HistoryEvent {
 
 export type ChangeMessage =
   /**
-   * These trees changed; each is told as its root stands now. `subtasks`: those that began to ask, were answered or
-   * asked in vain, as they stand now. `removed`: roots that are gone, with all below them.
+   * `tasks`: the current roots of changed trees. `subtasks`: the current subtasks whose question was asked, answered or
+   * withdrawn. `removed`: the roots of removed trees.
    */
   | {
       readonly type: 'changes';
@@ -205,16 +205,16 @@ export type ChangeMessage =
   | { readonly type: 'reset'; readonly id: string };
 
 /**
- * The requests, below `/operator/api`. Each needs `Authorization: Bearer TOKEN`; those that change something also
- * `Content-Type: application/json`. Errors are `{ error: { message } }` with a fitting status.
+ * The requests, below `/operator/api`. Each needs `Authorization: Bearer TOKEN`, and each POST needs
+ * `Content-Type: application/json`. Errors are `{ error: { message } }` with an HTTP status.
  *
  *     GET  /about
  *     GET  /tasks?status=failed&status=lost&tool=&owner=&since=&until=&text=&limit=&cursor=
  *     GET  /count?…                     the same filters
  *     GET  /overview?window=3600000     milliseconds
- *     GET  /tasks/ID                    the story
+ *     GET  /tasks/ID                    the details
  *     GET  /tasks/ID/result
- *     GET  /changes                     text/event-stream; Last-Event-ID goes on
+ *     GET  /changes                     text/event-stream; Last-Event-ID resumes
  *     POST /tasks/ID/cancel             { reason? }
  *     POST /tasks/ID/retry              {}
  *     POST /tasks/ID/answer             { key, response }
@@ -222,5 +222,5 @@ export type ChangeMessage =
  */
 export const apiPath = '/operator/api';
 
-/** Where the dashboard is. */
+/** The path of the dashboard. */
 export const dashboardPath = '/operator/';

@@ -1,54 +1,53 @@
 /**
- * News of all trees for everybody who looks. One listener on the store's feed notes which roots changed, and which
- * subtasks have a question more or less, numbered, the last ten thousand notes and never more; each viewer only holds
- * the number up to which it was told. What it is told is read at that moment, and only when it asks for more: a viewer
- * that takes nothing costs nothing, and one that stayed behind further than the notes go is told to look at everything
- * anew.
+ * Streams changes of all trees to all viewers. One listener on the store's feed keeps a numbered ring buffer of notes:
+ * which roots changed, and which subtasks were asked or answered. A viewer only holds the number of the last note that
+ * it received. Tasks are read when the viewer takes its next message, so a viewer that takes nothing costs nothing. A
+ * viewer that falls back further than the buffer receives `reset`.
  */
 
 import type { Tasks } from '../engine/tasks.ts';
 import { newId } from '../model/id.ts';
 import type { TaskId } from '../model/task.ts';
 import type { ChangeMessage, TaskSummary, Viewer } from './api.ts';
-import { damagedIn, redactedSummary } from './summary.ts';
+import { corruptTaskOf, redactedSummary } from './summary.ts';
 
-/** Notes that are kept. */
-export const mostNotes = 10_000;
+/** The size of the ring buffer. */
+export const maxNotes = 10_000;
 /** Tasks in one message. */
-export const mostTold = 200;
+export const maxTasksPerMessage = 200;
 const betweenMessagesMs = 250;
-/** Looking at everything anew costs both sides more than news does. */
+/** Longer, because a reset costs both sides more than changes do. */
 const betweenResetsMs = 1_000;
-/** … and is not worth much if only something was removed that may have been another's. */
-const betweenGuessesMs = 5_000;
+/** Even longer for a reset that may be unnecessary: a removed tree may belong to another owner. */
+const betweenUnsureResetsMs = 5_000;
 
-/** After these a task may have begun to wait for an answer, or have ceased to. */
-const questioning: ReadonlySet<string> = new Set(['asked', 'answered', 'withdrawn']);
+/** Events that may change whether a task waits for an answer. */
+const questionEvents: ReadonlySet<string> = new Set(['asked', 'answered', 'withdrawn']);
 
 interface Note {
   readonly rootId: TaskId;
-  readonly what: 'made' | 'changed' | 'gone';
-  /** A subtask that asked, or was answered, or whose question was taken back. */
+  readonly what: 'created' | 'changed' | 'removed';
+  /** A subtask whose question was asked, answered or withdrawn. */
   readonly asking?: TaskId;
 }
 
-/** What happened to a tree since a viewer was last told. */
+/** The changes of a tree since the last message to a viewer. */
 interface Pending {
   readonly rootId: TaskId;
   /** The number of the last note about it. */
   number: number;
-  isMade: boolean;
-  isGone: boolean;
+  isCreated: boolean;
+  isRemoved: boolean;
   readonly asking: Set<TaskId>;
 }
 
-type News = Extract<ChangeMessage, { readonly type: 'changes' }>;
+type ChangesMessage = Extract<ChangeMessage, { readonly type: 'changes' }>;
 
 export class Changes {
   readonly #tasks: Tasks;
-  readonly #seen: ReturnType<typeof seenTasks>;
-  /** Numbers mean something only in the process, and to the object, that gave them. */
-  readonly #incarnation = newId().slice(0, 12);
+  readonly #cache: ReturnType<typeof taskCache>;
+  /** Part of message ids, because numbers are only valid for this object. */
+  readonly #instanceId = newId().slice(0, 12);
   readonly #notes: Note[] = [];
   /** The number of the last note. */
   #last = 0;
@@ -58,10 +57,10 @@ export class Changes {
 
   constructor(tasks: Tasks) {
     this.#tasks = tasks;
-    this.#seen = seenTasks(tasks);
+    this.#cache = taskCache(tasks);
   }
 
-  /** How many notes are kept, for tests that they are bounded. */
+  /** The number of notes, for tests of the bound. */
   get size(): number {
     return this.#notes.length;
   }
@@ -76,34 +75,34 @@ export class Changes {
       this.#listening = undefined;
       throw error;
     });
-    const known = this.#positionAfter(lastId);
-    let position = known ?? this.#last;
-    // The first message says that from here on nothing is missed, and from where to go on.
-    yield known === undefined ? this.#reset(position) : this.#message(position);
+    const resumed = this.#positionAfter(lastId);
+    let position = resumed ?? this.#last;
+    // The first message confirms the subscription, and its id is the position to resume from.
+    yield resumed === undefined ? this.#reset(position) : this.#message(position);
     let nextAt = clock.now() + betweenMessagesMs;
-    let mayGuessAt = clock.now();
+    let unsureResetAt = clock.now();
     let isUnsure = false;
     for (;;) {
-      if (position === this.#last) await this.#wait(signal, isUnsure ? mayGuessAt : undefined, 'news');
+      if (position === this.#last) await this.#wait(signal, isUnsure ? unsureResetAt : undefined, 'change');
       await this.#wait(signal, nextAt, 'time');
       if (signal.aborted || this.#isClosed) return;
       const upTo = this.#last;
       const pending = this.#since(position);
       position = upTo;
-      const told = pending && (await this.#tell(viewer, pending));
-      isUnsure ||= told?.isUnsure === true;
+      const changes = pending && (await this.#visibleChanges(viewer, pending));
+      isUnsure ||= changes?.isUnsure === true;
       nextAt = clock.now() + betweenMessagesMs;
-      if (!told || (isUnsure && clock.now() >= mayGuessAt)) {
+      if (!changes || (isUnsure && clock.now() >= unsureResetAt)) {
         yield this.#reset(upTo);
         nextAt = clock.now() + betweenResetsMs;
-        mayGuessAt = clock.now() + betweenGuessesMs;
+        unsureResetAt = clock.now() + betweenUnsureResetsMs;
         isUnsure = false;
-      } else if (told.tasks.length + told.subtasks.length + told.removed.length > 0)
-        yield this.#message(upTo, told);
+      } else if (changes.tasks.length + changes.subtasks.length + changes.removed.length > 0)
+        yield this.#message(upTo, changes);
     }
   }
 
-  /** Ends what is told to everybody. */
+  /** Ends the streams of all viewers. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#wake();
@@ -113,13 +112,13 @@ export class Changes {
   async #listen(): Promise<() => void> {
     return this.#tasks.subscribe(({ rootId, taskId, events }) => {
       const isOfRoot = taskId === rootId;
-      const isGone = isOfRoot && events.some(({ type }) => type === 'removed');
-      const isMade = isOfRoot && events.some(({ type }) => type === 'created');
-      const isAsking = !isOfRoot && events.some(({ type }) => questioning.has(type));
+      const isRemoved = isOfRoot && events.some(({ type }) => type === 'removed');
+      const isCreated = isOfRoot && events.some(({ type }) => type === 'created');
+      const isAsking = !isOfRoot && events.some(({ type }) => questionEvents.has(type));
       this.#last++;
-      this.#notes[this.#last % mostNotes] = {
+      this.#notes[this.#last % maxNotes] = {
         rootId,
-        what: isGone ? 'gone' : isMade ? 'made' : 'changed',
+        what: isRemoved ? 'removed' : isCreated ? 'created' : 'changed',
         ...(isAsking && { asking: taskId }),
       };
       this.#wake();
@@ -130,76 +129,87 @@ export class Changes {
     for (const waiting of [...this.#waiting]) waiting();
   }
 
-  /** Undefined if it cannot be known what happened since. */
+  /** Undefined if the changes since then are no longer known. */
   #positionAfter(lastId: string | undefined): number | undefined {
     if (lastId === undefined) return this.#last;
-    const [incarnation, number = ''] = lastId.split('.');
-    if (incarnation !== this.#incarnation || !/^\d{1,15}$/.test(number)) return undefined;
+    const [instanceId, number = ''] = lastId.split('.');
+    if (instanceId !== this.#instanceId || !/^\d{1,15}$/.test(number)) return undefined;
     const position = Number(number);
-    return position <= this.#last && this.#last - position <= mostNotes ? position : undefined;
+    return position <= this.#last && this.#last - position <= maxNotes ? position : undefined;
   }
 
-  /** Which trees changed; undefined if that is more than is known, or than is told at once. */
+  /** The changed trees; undefined if the notes do not go back that far, or if there are too many for one message. */
   #since(position: number): Pending[] | undefined {
-    if (this.#last - position > mostNotes) return undefined;
+    if (this.#last - position > maxNotes) return undefined;
     const pending = new Map<TaskId, Pending>();
     for (let number = position + 1; number <= this.#last; number++) {
-      const { rootId, what, asking } = this.#notes[number % mostNotes]!;
-      const one = pending.get(rootId) ?? { rootId, number, isMade: false, isGone: false, asking: new Set() };
+      const { rootId, what, asking } = this.#notes[number % maxNotes]!;
+      const one = pending.get(rootId) ?? {
+        rootId,
+        number,
+        isCreated: false,
+        isRemoved: false,
+        asking: new Set(),
+      };
       one.number = number;
-      one.isMade ||= what === 'made';
-      one.isGone ||= what === 'gone';
+      one.isCreated ||= what === 'created';
+      one.isRemoved ||= what === 'removed';
       if (asking !== undefined) one.asking.add(asking);
       pending.set(rootId, one);
     }
-    // Calls that were answered directly come and go between two messages.
-    const heardOf = [...pending.values()].filter(({ isMade, isGone }) => !(isMade && isGone));
-    const count = heardOf.reduce((sum, { asking }) => sum + 1 + asking.size, 0);
-    return count > mostTold ? undefined : heardOf;
+    // Omits trees that were created and removed since the last message, such as calls that were answered directly.
+    const changed = [...pending.values()].filter(({ isCreated, isRemoved }) => !(isCreated && isRemoved));
+    const count = changed.reduce((sum, { asking }) => sum + 1 + asking.size, 0);
+    return count > maxTasksPerMessage ? undefined : changed;
   }
 
-  /** Undefined if that is more than is told at once. */
-  async #tell({ owner }: Viewer, pending: readonly Pending[]) {
+  /** The changes that the viewer may see; undefined if there are too many for one message. */
+  async #visibleChanges({ owner }: Viewer, pending: readonly Pending[]) {
     const tasks: TaskSummary[] = [];
     const subtasks: TaskSummary[] = [];
     const removed: TaskId[] = [];
-    /** Something was removed, and nobody knows whose it was. */
+    /** True if the owner of a removed tree is not known. */
     let isUnsure = false;
-    const mayTell = (root: TaskSummary) => owner === undefined || root.owner === owner;
+    const isVisible = (root: TaskSummary) => owner === undefined || root.owner === owner;
     const roots = await Promise.all(
-      pending.map(({ rootId, number, isGone }) =>
-        isGone ? this.#seen.last(rootId) : this.#seen.at(rootId, number),
+      pending.map(({ rootId, number, isRemoved }) =>
+        isRemoved ? this.#cache.lastRead(rootId) : this.#cache.readAfter(rootId, number),
       ),
     );
-    for (const [n, { rootId, number, isGone, asking }] of pending.entries()) {
+    for (const [n, { rootId, number, isRemoved, asking }] of pending.entries()) {
       const root = roots[n];
-      if (isGone) {
-        if (root ? mayTell(root) : owner === undefined) removed.push(rootId);
+      if (isRemoved) {
+        if (root ? isVisible(root) : owner === undefined) removed.push(rootId);
         else if (!root) isUnsure = true;
-      } else if (root && mayTell(root)) {
+      } else if (root && isVisible(root)) {
         tasks.push(root);
-        const seen = await Promise.all([...asking].map((id) => this.#seen.at(id, number)));
-        subtasks.push(...seen.filter((subtask) => subtask !== undefined));
+        const found = await Promise.all([...asking].map((id) => this.#cache.readAfter(id, number)));
+        subtasks.push(...found.filter((subtask) => subtask !== undefined));
       }
     }
-    return tasks.length + subtasks.length > mostTold ? undefined : { tasks, subtasks, removed, isUnsure };
+    return tasks.length + subtasks.length > maxTasksPerMessage
+      ? undefined
+      : { tasks, subtasks, removed, isUnsure };
   }
 
-  #message(number: number, { tasks = [], subtasks = [], removed = [] }: Partial<News> = {}): ChangeMessage {
-    return { type: 'changes', id: `${this.#incarnation}.${number}`, tasks, subtasks, removed };
+  #message(
+    number: number,
+    { tasks = [], subtasks = [], removed = [] }: Partial<ChangesMessage> = {},
+  ): ChangeMessage {
+    return { type: 'changes', id: `${this.#instanceId}.${number}`, tasks, subtasks, removed };
   }
 
   #reset(number: number): ChangeMessage {
-    return { type: 'reset', id: `${this.#incarnation}.${number}` };
+    return { type: 'reset', id: `${this.#instanceId}.${number}` };
   }
 
-  /** Until that moment has come, or something was noted if that is waited for, or it is over. */
-  async #wait(signal: AbortSignal, at: number | undefined, what: 'news' | 'time'): Promise<void> {
+  /** Waits until this time, the end of the stream, or with `change` until the next note. */
+  async #wait(signal: AbortSignal, at: number | undefined, what: 'change' | 'time'): Promise<void> {
     const { clock } = this.#tasks;
     if (signal.aborted || this.#isClosed || (at !== undefined && clock.now() >= at)) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const done = () => resolve();
-    if (what === 'news') this.#waiting.add(done);
+    if (what === 'change') this.#waiting.add(done);
     const forget = at === undefined ? undefined : clock.schedule(at, done);
     signal.addEventListener('abort', done);
     await promise;
@@ -209,38 +219,40 @@ export class Changes {
   }
 }
 
-// --- Tasks as they were last read ---------------------------------------------------------------------------
+// --- A cache of tasks ---------------------------------------------------------------------------------------
 
-/** Rows without results: a few megabytes. */
-const mostKept = 5_000;
+/** Summaries without results take a few megabytes. */
+const maxCachedTasks = 5_000;
 
-interface Look {
-  /** It was begun after the note of this number was heard. */
+interface CachedTask {
+  /** The read started after this note. */
   readonly number: number;
   readonly task: Promise<TaskSummary | undefined>;
 }
 
-/** Many viewers of the same changes read each task once. */
-function seenTasks(tasks: Tasks) {
-  const looks = new Map<TaskId, Look>();
+/** Lets many viewers of the same changes share one read of each task. */
+function taskCache(tasks: Tasks) {
+  const cached = new Map<TaskId, CachedTask>();
   const read = async (id: TaskId): Promise<TaskSummary | undefined> => {
-    const task = await tasks.get(id).catch(async (error: unknown) => damagedIn(await tasks.opened(), error));
+    const task = await tasks
+      .get(id)
+      .catch(async (error: unknown) => corruptTaskOf(await tasks.opened(), error));
     return task && redactedSummary(task, tasks);
   };
   return {
-    /** As it is now, or as it was at some moment after the note of that number. */
-    at(id: TaskId, number: number): Promise<TaskSummary | undefined> {
-      const known = looks.get(id);
+    /** The task as it is now, or as it was some time after this note. */
+    readAfter(id: TaskId, number: number): Promise<TaskSummary | undefined> {
+      const known = cached.get(id);
       if (known && known.number >= number) return known.task;
       const task = read(id);
-      task.catch(() => looks.delete(id));
-      looks.delete(id);
-      looks.set(id, { number, task });
-      if (looks.size > mostKept) looks.delete(looks.keys().next().value!);
+      task.catch(() => cached.delete(id));
+      cached.delete(id);
+      cached.set(id, { number, task });
+      if (cached.size > maxCachedTasks) cached.delete(cached.keys().next().value!);
       return task;
     },
 
-    /** As it was when it was last read; undefined if nobody remembers it. */
-    last: async (id: TaskId): Promise<TaskSummary | undefined> => looks.get(id)?.task,
+    /** The task as it was last read; undefined if it is not in the cache. */
+    lastRead: async (id: TaskId): Promise<TaskSummary | undefined> => cached.get(id)?.task,
   };
 }

@@ -1,7 +1,7 @@
 /**
- * The story of a task, read out of its commits: who advanced it when, which calls its handler made, what came of them.
- * Commits are given one after the other, in order, and only what is shown of them is kept, so that a journal of many
- * megabytes needs no more memory than a short one. Pure: everything outside is given.
+ * Builds the history of a task from its commits: its passes, calls, questions and events. Commits are read in order,
+ * and only the parts that are shown are kept, so a journal of many megabytes needs no more memory than a short one.
+ * Pure: it does no I/O.
  */
 import {
   type Batch,
@@ -26,30 +26,36 @@ import type { CallSpan, HistoryEvent, PassSpan, Question } from './api.ts';
 import { shortened, shortProgress, shortText } from './summary.ts';
 
 /** In characters of JSON. */
-const longestValue = 2_000;
-/** All values together; once they have as many characters, each of the others gets few. */
-const longestValues = 1_000_000;
-const longestLateValue = 100;
-const longestArguments = 50_000;
-const longestText = 1_000;
-/** Of more events, or calls, the middle is left out. */
-const mostShown = 2_000;
+const maxValue = 2_000;
+/** All values together. After that, each value is shortened to `maxLateValue`. */
+const maxAllValues = 1_000_000;
+const maxLateValue = 100;
+const maxArguments = 50_000;
+const maxText = 1_000;
+/** Of more events or calls, the middle is omitted. */
+const maxShown = 2_000;
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 type OpenCall = Mutable<CallSpan> & { attempts: CallSpan['attempts'][number][] };
 
 interface Secrecy {
-  /** What the author of the task's own tool declared secret. */
+  /** The secret fields of the task's own tool. */
   readonly own: SecretFields;
-  /** … and of the tool of a subtask. */
+  /** The secret fields of a subtask's tool. */
   readonly of: (childId: TaskId) => SecretFields;
 }
 
-/** Commits of these kinds are made by the pass itself: whoever made one was alive. */
-const signsOfLife = new Set<TaskEvent['type']>(['claimed', 'recorded', 'reported', 'asked', 'childStarted']);
+/** Events that are committed by the pass itself and so prove that its process was alive. */
+const heartbeatEvents = new Set<TaskEvent['type']>([
+  'claimed',
+  'recorded',
+  'reported',
+  'asked',
+  'childStarted',
+]);
 
-/** How a pass ends by what happened. A task that is set aside, or waits for its subtasks to end, is held by nobody. */
-const ends: Partial<Record<TaskEvent['type'], PassSpan['end']>> = {
+/** The events that end a pass. A task that is blocked or waits for its subtasks has no worker. */
+const passEnds: Partial<Record<TaskEvent['type'], PassSpan['end']>> = {
   parked: 'parked',
   stuck: 'parked',
   held: 'parked',
@@ -61,38 +67,38 @@ export class HistoryReader {
   readonly #secrecy: Secrecy;
   readonly #passes: Mutable<PassSpan>[] = [];
   readonly #calls: OpenCall[] = [];
-  /** When each entry settled, in their order: a call is made when the one before it has. */
+  /** When each entry settled, in order. A call is made once the previous entry has settled. */
   readonly #settledAt: number[] = [];
   readonly #events: HistoryEvent[] = [];
   #omittedEvents = 0;
   #version = 0;
   #arguments: Json = null;
-  /** When the pass that is under way was last known to be alive. */
+  /** When the current pass was last known to be alive. */
   #aliveAt = 0;
-  #valuesLeft = longestValues;
+  #valuesLeft = maxAllValues;
 
   constructor(secrecy: Secrecy) {
     this.#secrecy = secrecy;
   }
 
   read({ version, at, events, journal }: HistoryCommit): void {
-    // Each commit that the store has left out was one event: a claim, or the end of a pass that did nothing.
+    // Each commit that the store omitted was one event: a claim, or the end of a pass that did nothing.
     this.#omittedEvents += version - this.#version - 1;
     this.#version = version;
     for (const record of journal) {
       if (Array.isArray(record)) this.#readBatch(batchIn(record));
       else if (isJsonObject(record) && 'arguments' in record)
-        this.#arguments = shortened(redactValue(record.arguments!, this.#secrecy.own), longestArguments);
+        this.#arguments = shortened(redactValue(record.arguments!, this.#secrecy.own), maxArguments);
     }
     for (const event of events) {
       this.#readEvent(event, at);
       this.#keep({ version, at, event: shortEvent(event) });
     }
-    if (events.some(({ type }) => signsOfLife.has(type))) this.#aliveAt = at;
+    if (events.some(({ type }) => heartbeatEvents.has(type))) this.#aliveAt = at;
   }
 
-  /** As much of the task's story as its commits tell. */
-  told(task: Task) {
+  /** The history from all commits that were read. */
+  history(task: Task) {
     const endedAt = task.phase === 'done' ? task.finishedAt : null;
     const calls = this.#calls.map((call) => (call.state === 'open' ? { ...call, to: endedAt } : call));
     const shown = withoutMiddle(calls);
@@ -108,13 +114,13 @@ export class HistoryReader {
   }
 
   #readEvent(event: TaskEvent, at: number): void {
-    // Nobody said that the pass before this one was over: its process died, or fell silent until another took over.
+    // The previous pass did not end: its process died, or stopped responding until another one took over.
     if (event.type === 'claimed' || event.type === 'rested') this.#endPass('crashed', this.#aliveAt);
-    else if (ends[event.type]) this.#endPass(ends[event.type]!, at);
+    else if (passEnds[event.type]) this.#endPass(passEnds[event.type]!, at);
     if (event.type !== 'claimed') return;
     this.#passes.push({
       number: event.epoch,
-      holder: event.holder,
+      worker: event.holder,
       from: at,
       to: null,
       end: 'running',
@@ -128,9 +134,9 @@ export class HistoryReader {
   }
 
   #readBatch({ moment, calls, entries, attempts }: Batch): void {
-    for (const call of calls) this.#calls.push(this.#madeCall(call, moment));
+    for (const call of calls) this.#calls.push(this.#openCall(call, moment));
     for (const { call: position, message, retryAt } of attempts) {
-      const text = this.#secrecy.own === 'all' ? redacted : shortText(message, longestText);
+      const text = this.#secrecy.own === 'all' ? redacted : shortText(message, maxText);
       this.#calls[position]?.attempts.push({ at: moment, message: text, retryAt });
     }
     for (const entry of entries) {
@@ -140,15 +146,15 @@ export class HistoryReader {
   }
 
   /**
-   * A handler makes a call as soon as the one before it has settled, which may be long before a commit tells of it; if
-   * the pass began later than that, it made the call again.
+   * A handler makes a call as soon as the previous one has settled, which can be long before the call is committed. If
+   * the pass started later, it made the call again.
    */
-  #madeCall({ kind, name, at, due, key }: RecordedCall, moment: number): OpenCall {
+  #openCall({ kind, name, at, due, key }: RecordedCall, moment: number): OpenCall {
     const pass = this.#passes.at(-1);
     const madeAt = at > 0 ? (this.#settledAt[at - 1] ?? moment) : 0;
     return {
       kind,
-      name: shortText(name, longestText),
+      name: shortText(name, maxText),
       pass: pass?.number ?? 1,
       from: Math.min(moment, Math.max(madeAt, pass?.from ?? madeAt)),
       to: null,
@@ -173,7 +179,7 @@ export class HistoryReader {
   #errorText(record: Json | undefined): string {
     if (this.#secrecy.own === 'all') return redacted;
     const { message } = isJsonObject(record) ? record : {};
-    return shortText(String(message ?? 'It failed.'), longestText);
+    return shortText(String(message ?? 'The call failed.'), maxText);
   }
 
   #shown({ kind, childId }: { readonly kind: CallKind; readonly childId?: TaskId }, value: Json): Json {
@@ -184,14 +190,14 @@ export class HistoryReader {
         : kind === 'ask' && isJsonObject(value)
           ? redactResponse(value, own)
           : redactValue(value, own);
-    const short = shortened(hidden, this.#valuesLeft > 0 ? longestValue : longestLateValue);
+    const short = shortened(hidden, this.#valuesLeft > 0 ? maxValue : maxLateValue);
     this.#valuesLeft -= JSON.stringify(short).length;
     return short;
   }
 
   #keep(event: HistoryEvent): void {
-    if (this.#events.push(event) <= mostShown) return;
-    this.#events.splice(mostShown / 2, 1);
+    if (this.#events.push(event) <= maxShown) return;
+    this.#events.splice(maxShown / 2, 1);
     this.#omittedEvents++;
   }
 }
@@ -201,25 +207,25 @@ function resultWithout(value: Json, fields: SecretFields): Json {
   return outcome.kind === 'result' ? outcome.value : redacted;
 }
 
-/** What is still open is never left out. */
+/** Omits calls in the middle, but never open ones. */
 function withoutMiddle(calls: readonly CallSpan[]): CallSpan[] {
-  const from = mostShown / 2;
-  const to = calls.length - mostShown / 2;
+  const from = maxShown / 2;
+  const to = calls.length - maxShown / 2;
   return calls.filter(({ state }, n) => n < from || n >= to || state === 'open');
 }
 
 function shortEvent(event: TaskEvent): TaskEvent {
-  if (event.type === 'stuck') return { ...event, message: shortText(event.message, longestText) };
+  if (event.type === 'stuck') return { ...event, message: shortText(event.message, maxText) };
   if (event.type !== 'reported') return event;
   const { message, progress } = event;
   return {
     ...event,
-    ...(message !== undefined && { message: shortText(message, longestText) }),
-    ...(progress && { progress: shortProgress(progress, longestText) }),
+    ...(message !== undefined && { message: shortText(message, maxText) }),
+    ...(progress && { progress: shortProgress(progress, maxText) }),
   };
 }
 
-/** The request stands as it is: whoever answers must see all of it. */
+/** The request is not shortened, because the person who answers must see all of it. */
 function questionOf(input: InputRecord): Question {
   const { key, request, askedAt, state } = input;
   const asked = { key, request, state, askedAt };
@@ -227,7 +233,7 @@ function questionOf(input: InputRecord): Question {
     return {
       ...asked,
       settledAt: input.answeredAt,
-      response: shortened(input.response, longestValue) as InputResponse,
+      response: shortened(input.response, maxValue) as InputResponse,
     };
   return input.state === 'withdrawn' ? { ...asked, settledAt: input.withdrawnAt } : asked;
 }

@@ -1,6 +1,6 @@
 /**
- * The operator's desk on a `Tasks`. A viewer with an owner sees that owner's tasks as if there were no others: every
- * look goes through `#known`. What is shown has its secret fields hidden.
+ * The operator API of a `Tasks`. A viewer with an owner only sees that owner's tasks: every access goes through `#find`
+ * or `#own`. Secret fields are redacted.
  */
 
 import { checkAnswers } from '../engine/replay/json-value.ts';
@@ -40,48 +40,48 @@ import { Changes } from './changes.ts';
 import { HistoryReader } from './history.ts';
 import { isRetryable, retry, retryIdOf } from './retry.ts';
 import {
-  damagedHistory,
-  damagedIn,
-  damagedStory,
+  corruptDetails,
+  corruptHistory,
+  corruptTaskOf,
   isLargerThan,
   redactedSummary,
   shortText,
   summaryOf,
 } from './summary.ts';
 
-/** What was asked for cannot be: the query says so, not the tasks. */
+/** The query itself is invalid. */
 export class BadQuery extends HoldfastError {
   constructor(message: string) {
     super('INVALID_QUERY', message);
   }
 }
 
-const mostListed = 500;
-const usuallyListed = 50;
+const maxListed = 500;
+const defaultListed = 50;
 const cursorLifeMs = 24 * 3_600_000;
-const mostCounted = 10_000;
-const mostChildren = 500;
-const mostAudit = 500;
-/** Stretches of time in an overview. */
+const maxCounted = 10_000;
+const maxChildren = 500;
+const maxAudit = 500;
+/** Time buckets in an overview. */
 const buckets = 60;
-const shortestWindowMs = 60_000;
-const longestWindowMs = 90 * 24 * 3_600_000;
-/** How many tasks an overview names. */
-const few = 5;
-/** Pages that may be read for those few: one may be empty and not the last. */
-const patience = 5;
-/** Commits of a history that are read at a time. */
+const minWindowMs = 60_000;
+const maxWindowMs = 90 * 24 * 3_600_000;
+/** The number of tasks that an overview lists of each kind. */
+const maxExamples = 5;
+/** Pages to read for them: a page can be empty without being the last. */
+const maxExamplePages = 5;
+/** Commits per page of a history. */
 const historyPage = 200;
-/** In characters of JSON: larger results come only when they are asked for. */
+/** In characters of JSON. Larger results are only returned by `result`. */
 const largeResult = 50_000;
-const longestReason = 1_000;
-const atOnce = 8;
+const maxReason = 1_000;
+const parallelReads = 8;
 
 export interface OperatorOptions {
-  /** By default whoever sees everything. */
+  /** By default a viewer who sees all tasks. */
   readonly viewer?: Viewer;
   readonly version?: string;
-  /** Shared by all who look through the same process. */
+  /** Shared by all viewers of the same process. */
   readonly changes?: Changes;
 }
 
@@ -111,17 +111,17 @@ export class Operator implements OperatorApi {
     };
   }
 
-  async list({ limit = usuallyListed, cursor, ...filter }: ListOfTasks): Promise<TaskPage> {
-    if (!Number.isInteger(limit) || limit < 1 || limit > mostListed)
-      throw new BadQuery(`"limit" must be a whole number from 1 to ${mostListed}.`);
-    const { queries: survey, secrets } = await this.#tasks.served();
+  async list({ limit = defaultListed, cursor, ...filter }: ListOfTasks): Promise<TaskPage> {
+    if (!Number.isInteger(limit) || limit < 1 || limit > maxListed)
+      throw new BadQuery(`"limit" must be a whole number from 1 to ${maxListed}.`);
+    const { queries, secrets } = await this.#tasks.served();
     const sealer = await this.#cursorSealer(secrets);
     const now = this.#tasks.clock.now();
     const from = cursor !== undefined && sealer ? openedCursor(sealer, cursor, now) : cursor;
     const own = this.#own(filter);
     if (!own) return { tasks: [] };
     const query = { ...own, limit, ...(from !== undefined && { cursor: from }) };
-    const { tasks, nextCursor } = await survey.list(query);
+    const { tasks, nextCursor } = await queries.list(query);
     return {
       tasks: tasks.map((task) => this.#summary(task)),
       ...(nextCursor !== undefined && {
@@ -130,55 +130,52 @@ export class Operator implements OperatorApi {
     };
   }
 
-  /**
-   * Cursors of a store count all tasks there are, so a viewer who may see only some is given them sealed, for itself
-   * alone.
-   */
+  /** Cursors reveal the number of all tasks, so they are sealed for viewers who only see some tasks. */
   async #cursorSealer(secrets: Secrets): Promise<Sealer | undefined> {
     const { owner } = this.#viewer;
     if (owner === undefined) return undefined;
-    return new Sealer(await secrets.get('cursors'), `desk cursors of ${owner}`);
+    return new Sealer(await secrets.get('cursors'), `operator cursors of ${owner}`);
   }
 
   async count(filter: TaskFilter): Promise<TaskCount> {
     const own = this.#own(filter);
     if (!own) return { count: 0, isMore: false };
-    const { queries: survey } = await this.#tasks.served();
-    return survey.count(own, mostCounted);
+    const { queries } = await this.#tasks.served();
+    return queries.count(own, maxCounted);
   }
 
   async overview({ windowMs }: { readonly windowMs: number }): Promise<OverviewReport> {
-    if (!Number.isInteger(windowMs) || windowMs < shortestWindowMs || windowMs > longestWindowMs)
+    if (!Number.isInteger(windowMs) || windowMs < minWindowMs || windowMs > maxWindowMs)
       throw new BadQuery(
-        `"window" must be a whole number of milliseconds from ${shortestWindowMs} (a minute) to ${longestWindowMs} (90 days).`,
+        `"window" must be a whole number of milliseconds from ${minWindowMs} (a minute) to ${maxWindowMs} (90 days).`,
       );
-    const { queries: survey } = await this.#tasks.served();
+    const { queries } = await this.#tasks.served();
     const now = this.#tasks.clock.now();
-    // On a grid: the same buckets are asked for again, and a bar does not change while time goes on.
+    // Aligned to a grid, so that later requests get the same buckets and bars do not shift.
     const length = Math.ceil(windowMs / buckets);
     const until = (Math.floor(now / length) + 1) * length;
     const since = until - length * buckets;
     const [overview, waiting, failing] = await Promise.all([
-      survey.overview({ ...this.#viewer, since, until, buckets }),
-      this.#few({ statuses: ['waiting'] }),
-      this.#few({ statuses: ['failed', 'lost'] }),
+      queries.overview({ ...this.#viewer, since, until, buckets }),
+      this.#examples({ statuses: ['waiting'] }),
+      this.#examples({ statuses: ['failed', 'lost'] }),
     ]);
     return { ...overview, now, since, until, waiting, failing };
   }
 
   async details(id: TaskId): Promise<TaskDetails | undefined> {
     try {
-      return await this.#story(id);
+      return await this.#details(id);
     } catch (error) {
-      const damaged = await damagedIn(await this.#tasks.served(), error);
-      if (!damaged || damaged.id !== id) throw error;
-      const task = { ...this.#summary(damaged), ...(!isCorrupt(damaged) && damagedHistory) };
-      return damagedStory(task, (await this.#auditOf(id)).entries);
+      const corrupt = await corruptTaskOf(await this.#tasks.served(), error);
+      if (!corrupt || corrupt.id !== id) throw error;
+      const task = { ...this.#summary(corrupt), ...(!isCorrupt(corrupt) && corruptHistory) };
+      return corruptDetails(task, (await this.#auditOf(id)).entries);
     }
   }
 
-  async #story(id: TaskId): Promise<TaskDetails | undefined> {
-    const found = await this.#find(id, 'story');
+  async #details(id: TaskId): Promise<TaskDetails | undefined> {
+    const found = await this.#find(id, 'details');
     if (!found) return undefined;
     const database = await this.#tasks.served();
     const children = await this.#children(database, id);
@@ -188,7 +185,7 @@ export class Operator implements OperatorApi {
       of: (childId) => secrets.get(childId) ?? 'all',
     });
     if (!(await this.#readHistory(database, id, reader))) return undefined;
-    // Read last, so that it is no older than its story. What is done stays as it is, and its result may be large.
+    // Read last, so that it is not older than its history. A finished task does not change and may be large.
     const { phase } = found.task;
     const task = phase === 'done' ? found.task : await database.store.get(id, this.#viewer.owner);
     if (!task) return undefined;
@@ -201,7 +198,7 @@ export class Operator implements OperatorApi {
     return {
       task: summaryOf(shown),
       origin: { dialect, method },
-      ...reader.told(shown),
+      ...reader.history(shown),
       ...(shown.phase === 'done' && { outcome: withoutLarge(shown.outcome) }),
       purgeAt: task.phase === 'done' ? task.purgeAt : null,
       wakeAt: live?.wakeAt ?? null,
@@ -215,7 +212,7 @@ export class Operator implements OperatorApi {
   }
 
   #auditOf(id: TaskId) {
-    return this.#tasks.audit.read({ taskId: id, ...this.#viewer, limit: mostAudit });
+    return this.#tasks.audit.read({ taskId: id, ...this.#viewer, limit: maxAudit });
   }
 
   async result(id: TaskId): Promise<Outcome | undefined> {
@@ -226,9 +223,9 @@ export class Operator implements OperatorApi {
   }
 
   async cancel(id: TaskId, reason = `The ${this.#by.by} cancelled it.`): Promise<TaskSummary> {
-    if (reason.length > longestReason)
-      throw new BadQuery(`"reason" has ${reason.length} characters; use at most ${longestReason}.`);
-    await this.#known(id, 'cancel');
+    if (reason.length > maxReason)
+      throw new BadQuery(`"reason" has ${reason.length} characters; use at most ${maxReason}.`);
+    await this.#authorized(id, 'cancel');
     const { store } = await this.#tasks.served();
     const { task } = await store.update('family', id, (family) =>
       onBehalfOf(this.#by, rules.cancel(family, this.#tasks.clock.now(), reason)),
@@ -237,11 +234,11 @@ export class Operator implements OperatorApi {
   }
 
   async retry(id: TaskId): Promise<TaskSummary> {
-    return this.#summary(await retry(this.#tasks, await this.#known(id, 'retry'), this.#by));
+    return this.#summary(await retry(this.#tasks, await this.#authorized(id, 'retry'), this.#by));
   }
 
   async answer(id: TaskId, key: string, response: JsonObject): Promise<TaskSummary> {
-    await this.#known(id, 'answer');
+    await this.#authorized(id, 'answer');
     checkAnswers({ [key]: response }, this.#tasks.engineLimits.maxValueSize);
     const { store } = await this.#tasks.served();
     const { task } = await store.update('task', id, (one) => {
@@ -253,7 +250,7 @@ export class Operator implements OperatorApi {
   }
 
   async purge(id: TaskId): Promise<void> {
-    await this.#known(id, 'purge');
+    await this.#authorized(id, 'purge');
     await (await this.#tasks.requests()).purge(id, this.#by);
   }
 
@@ -263,30 +260,30 @@ export class Operator implements OperatorApi {
 
   // --- Who may see what -----------------------------------------------------------------------------------
 
-  /** Undefined if the viewer may see nothing of it. */
+  /** Restricts the filter to the viewer's own tasks. Undefined if the viewer may not see any of them. */
   #own(filter: TaskFilter): TaskFilter | undefined {
     const { owner = filter.owner } = this.#viewer;
     return filter.owner === undefined || filter.owner === owner ? { ...filter, ...this.#viewer } : undefined;
   }
 
-  async #known(id: TaskId, what: string): Promise<Task> {
+  async #authorized(id: TaskId, what: string): Promise<Task> {
     const found = await this.#find(id, what);
     if (!found) throw refusal('TASK_NOT_FOUND', id);
     return found.task;
   }
 
-  /** With those above it, from the root down. */
+  /** The task, if the viewer may see it, with its ancestors from the root down. */
   async #find(id: TaskId, what: string): Promise<{ task: Task; ancestors: Task[] } | undefined> {
     const { store } = await this.#tasks.served();
     const task = await store.get(id, this.#viewer.owner);
     const ancestors: Task[] = [];
     for (let above = task?.parentId; above !== undefined; above = ancestors[0]?.parentId) {
       const parent = await store.get(above).catch((error: unknown) => {
-        if (error instanceof TaskCorrupt) return 'damaged' as const;
+        if (error instanceof TaskCorrupt) return 'corrupt' as const;
         throw error;
       });
-      // Above it nothing is known.
-      if (parent === 'damaged') break;
+      // The ancestors of a corrupt task are not known.
+      if (parent === 'corrupt') break;
       if (!parent) return undefined;
       ancestors.unshift(parent);
     }
@@ -301,20 +298,20 @@ export class Operator implements OperatorApi {
     return redactedSummary(task, this.#tasks);
   }
 
-  async #few(filter: TaskFilter): Promise<TaskSummary[]> {
+  async #examples(filter: TaskFilter): Promise<TaskSummary[]> {
     const found: TaskSummary[] = [];
     let pages = 0;
-    for await (const { tasks } of pagesOf((from) => this.list({ ...filter, limit: few, ...from }))) {
+    for await (const { tasks } of pagesOf((from) => this.list({ ...filter, limit: maxExamples, ...from }))) {
       found.push(...tasks);
-      if (++pages === patience || found.length >= few) break;
+      if (++pages === maxExamplePages || found.length >= maxExamples) break;
     }
-    return found.slice(0, few);
+    return found.slice(0, maxExamples);
   }
 
-  /** Page by page, others taking their turns in between. False if there is no such task. */
-  async #readHistory({ queries: survey }: Database, id: TaskId, reader: HistoryReader): Promise<boolean> {
+  /** Reads page by page and yields to the event loop in between. False if the task does not exist. */
+  async #readHistory({ queries }: Database, id: TaskId, reader: HistoryReader): Promise<boolean> {
     for (let afterVersion: number | undefined = 0; afterVersion !== undefined; ) {
-      const page: HistoryPage | undefined = await survey.history(id, { afterVersion, limit: historyPage });
+      const page: HistoryPage | undefined = await queries.history(id, { afterVersion, limit: historyPage });
       if (!page) return false;
       for (const commit of page.commits) reader.read(commit);
       afterVersion = page.nextVersion;
@@ -323,31 +320,31 @@ export class Operator implements OperatorApi {
     return true;
   }
 
-  /** Each with what is secret in its values. */
+  /** The subtasks, each with its secret fields. */
   async #children(
     database: Database,
     id: TaskId,
   ): Promise<{ readonly summary: TaskSummary; readonly fields: SecretFields }[]> {
     const { store } = database;
-    const ids = (await store.childIds(id)).slice(0, mostChildren);
-    // Each in a turn of its own, because each may have a large result.
-    const look = async (one: TaskId) => {
-      const child = await store.get(one).catch((error: unknown) => damagedIn(database, error));
+    const ids = (await store.childIds(id)).slice(0, maxChildren);
+    // One per turn of the event loop, because each may have a large result.
+    const read = async (one: TaskId) => {
+      const child = await store.get(one).catch((error: unknown) => corruptTaskOf(database, error));
       if (!child) return [];
       const fields: SecretFields = isCorrupt(child) ? 'all' : this.#tasks.secretsOf(child);
       return [{ summary: this.#summary(child), fields }];
     };
-    const children: Awaited<ReturnType<typeof look>> = [];
-    for (let from = 0; from < ids.length; from += atOnce) {
-      const looks: ReturnType<typeof look>[] = [];
-      for (const one of ids.slice(from, from + atOnce)) {
-        const found = look(one);
-        // Whatever fails is heard of when all have been begun.
+    const children: Awaited<ReturnType<typeof read>> = [];
+    for (let from = 0; from < ids.length; from += parallelReads) {
+      const reads: ReturnType<typeof read>[] = [];
+      for (const one of ids.slice(from, from + parallelReads)) {
+        const found = read(one);
+        // Errors are handled by Promise.all, after all reads have started.
         found.catch(() => {});
-        looks.push(found);
+        reads.push(found);
         await new Promise((resolve) => runtime.setImmediate(resolve));
       }
-      children.push(...(await Promise.all(looks)).flat());
+      children.push(...(await Promise.all(reads)).flat());
     }
     return children;
   }
@@ -367,12 +364,12 @@ export class Operator implements OperatorApi {
 
   #noteDenied(id: TaskId, what: string): void {
     const { owner = null } = this.#viewer;
-    const reason = `operator ${what}: there is no such task${owner === null ? '' : ' of this owner'}.`;
+    const reason = `operator ${what}: the task does not exist${owner === null ? '' : ' for this owner'}.`;
     this.#tasks.recorder?.refuse({ action: 'denied', owner, taskId: storable(id), reason, ...this.#by });
   }
 }
 
-/** What was asked for may be anything, of any length; half a character or a zero not every database can hold. */
+/** A requested id can be any text. Not every database can store lone surrogates or NUL characters. */
 function storable(id: string): string {
   return id.slice(0, 128).toWellFormed().replaceAll('\0', '\ufffd');
 }
@@ -383,7 +380,7 @@ function openedCursor(sealer: Sealer, cursor: string, now: number): string {
   throw new BadQuery(
     opened.problem === 'expired'
       ? 'This cursor has expired. Start again without one.'
-      : 'This cursor was not made for this caller. Start again without one.',
+      : 'This cursor belongs to another caller. Start again without one.',
   );
 }
 

@@ -1,6 +1,6 @@
 /**
- * The same call once more. The new task's id is computed from the old one's, under a secret of the database: a second
- * request finds the task that the first one made, from whichever process, and there is no index to keep.
+ * Retries a task as a new task with the same arguments. The new id is derived from the old id with a secret of the
+ * database, so a second retry, from any process, finds the task of the first one without an index.
  */
 
 import type { Tasks } from '../engine/tasks.ts';
@@ -19,33 +19,33 @@ export function isRetryable(task: Task): task is DoneTask {
   return retryable.has(statusOf(task));
 }
 
-/** The id of the task that a retry makes, or has made. */
+/** The id of the task that a retry creates or has created. */
 export async function retryIdOf({ secrets }: Database, id: TaskId): Promise<TaskId> {
   return keyedId(await secrets.get('retries'), id);
 }
 
-/** The task that is or was made of the same call; refused unless there is reason to. */
+/** Returns the new task, or the one from an earlier retry. Refused unless the task is a root that did not complete. */
 export async function retry(tasks: Tasks, task: Task, by: Actor): Promise<Task> {
   if (task.parentId !== undefined) throw refusal('NOT_A_ROOT', task.id, task.rootId);
   if (!isRetryable(task)) throw refusal('NOT_RETRYABLE', task.id, statusOf(task));
   const database = await tasks.served();
   const id = await retryIdOf(database, task.id);
-  const made = await database.store.get(id);
-  if (made) return made;
+  const existing = await database.store.get(id);
+  if (existing) return existing;
   const tool = tasks.tool(task.tool);
   const input = await argumentsOf(database, task.id);
   try {
     const options = { ...inheritance(task), id, owner: task.owner, by };
     return await tasks.create(tool, tool.again ? tool.again(input) : input, options);
   } catch (error) {
-    // Two who retried at the same time.
+    // Another process retried the task at the same time.
     const winner = hasCode(error, 'TASK_EXISTS') ? await database.store.get(id) : undefined;
     if (!winner) throw error;
     return winner;
   }
 }
 
-/** Whoever called may find it and be asked as before; it lives, and is kept, no longer than its forerunner might have. */
+/** The new task has the same origin as the old one, and no longer deadline or retention. */
 function inheritance({ id, origin, retention, createdAt, deadlineAt }: DoneTask): CreateOptions {
   const { dialect, method, answers } = origin;
   return {
@@ -56,9 +56,9 @@ function inheritance({ id, origin, retention, createdAt, deadlineAt }: DoneTask)
   };
 }
 
-/** A journal opens with them; the rest of it may be long, and is not read. */
-async function argumentsOf({ queries: survey }: Database, id: TaskId): Promise<Json> {
-  const page = await survey.history(id, { afterVersion: 0, limit: 1 });
+/** Reads only the first entry of the journal, which contains the arguments. */
+async function argumentsOf({ queries }: Database, id: TaskId): Promise<Json> {
+  const page = await queries.history(id, { afterVersion: 0, limit: 1 });
   const opening = page?.commits[0]?.journal[0];
   if (!isJsonObject(opening) || opening.arguments === undefined) throw refusal('TASK_NOT_FOUND', id);
   return opening.arguments;

@@ -1,6 +1,6 @@
 /**
- * What operators are shown of tasks: a row of a list, what is left of a damaged task, and values in short. What is given
- * is redacted already, except to `redactedSummary`.
+ * Summaries of tasks for operators: rows of lists, corrupt tasks, and shortened values. All functions except
+ * `redactedSummary` expect redacted values.
  */
 
 import type { Tasks } from '../engine/tasks.ts';
@@ -15,15 +15,15 @@ import type { Database } from '../ports/queue.ts';
 import { TaskCorrupt } from '../ports/store-errors.ts';
 import type { TaskDetails, TaskSummary } from './api.ts';
 
-const longestLine = 300;
+const maxLine = 300;
 
-/** A row of a list, from a task as it is stored. */
+/** Redacts and summarizes a stored task. */
 export function redactedSummary(task: Task | CorruptTask, tasks: Pick<Tasks, 'secretsOf'>): TaskSummary {
-  return isCorrupt(task) ? damagedSummary(task) : summaryOf(redactTask(task, tasks.secretsOf(task)));
+  return isCorrupt(task) ? corruptSummary(task) : summaryOf(redactTask(task, tasks.secretsOf(task)));
 }
 
 export function summaryOf(task: Task): TaskSummary {
-  const { statusMessage, blocked: stuck, progress, parentId } = task;
+  const { statusMessage, blocked, progress, parentId } = task;
   const problem = task.phase === 'done' ? problemOf(task.outcome) : undefined;
   return {
     id: task.id,
@@ -31,9 +31,9 @@ export function summaryOf(task: Task): TaskSummary {
     tool: task.tool,
     toolVersion: task.toolVersion,
     status: statusOf(task),
-    ...(stuck && { blocked: shortText(stuck.message, longestLine) }),
-    ...(statusMessage !== undefined && { statusMessage: shortText(statusMessage, longestLine) }),
-    ...(progress && { progress: shortProgress(progress, longestLine) }),
+    ...(blocked && { blocked: shortText(blocked.message, maxLine) }),
+    ...(statusMessage !== undefined && { statusMessage: shortText(statusMessage, maxLine) }),
+    ...(progress && { progress: shortProgress(progress, maxLine) }),
     ...(problem !== undefined && { problem: oneLine(problem) }),
     createdAt: task.createdAt,
     updatedAt: task.updatedAt,
@@ -56,40 +56,40 @@ function problemOf(outcome: Outcome): string | undefined {
   return outcome.isError ? textOf(outcome.value) : undefined;
 }
 
-/** What an error result says; a large one may have been left out. */
+/** The text of an error result. */
 function textOf(result: Json): string {
   if (typeof result === 'string') return result;
   const content = isJsonObject(result) ? result.content : undefined;
   const [first] = Array.isArray(content) ? (content as Json[]) : [];
   const text = first !== undefined && isJsonObject(first) ? first.text : undefined;
-  return typeof text === 'string' ? text : 'It ended with an error result.';
+  return typeof text === 'string' ? text : 'The tool returned an error without a text.';
 }
 
 function oneLine(text: string): string {
-  return shortText(text.trim().split('\n', 1)[0]!.trim(), longestLine);
+  return shortText(text.trim().split('\n', 1)[0]!.trim(), maxLine);
 }
 
-// --- Damaged tasks ------------------------------------------------------------------------------------------
+// --- Corrupt tasks ------------------------------------------------------------------------------------------
 
-/** What is known of a task that could not be read, if that is what went wrong. */
-export async function damagedIn(
-  { queries: survey }: Pick<Database, 'queries'>,
+/** The corrupt task that caused a `TaskCorrupt` error, as far as it is known. Throws other errors. */
+export async function corruptTaskOf(
+  { queries }: Pick<Database, 'queries'>,
   error: unknown,
 ): Promise<Task | CorruptTask | undefined> {
   if (!(error instanceof TaskCorrupt)) throw error;
-  return (await survey.list({ text: error.taskId, limit: 1 })).tasks[0];
+  return (await queries.list({ text: error.taskId, limit: 1 })).tasks[0];
 }
 
-/** What can be told of a task whose record cannot be read. */
-function damagedSummary({ id, owner, tool, status: standing = 'lost', createdAt }: CorruptTask): TaskSummary {
+/** The summary of a task whose record cannot be read. */
+function corruptSummary({ id, owner, tool, status = 'lost', createdAt }: CorruptTask): TaskSummary {
   return {
     id,
     owner,
     tool,
     toolVersion: '',
-    status: standing,
+    status,
     isCorrupt: true,
-    problem: 'Its record in the store is damaged. Other tasks are not affected; restore it from a back-up.',
+    problem: 'The stored record is corrupt. Other tasks are not affected; restore the record from a backup.',
     createdAt,
     updatedAt: createdAt,
     deadlineAt: null,
@@ -102,14 +102,14 @@ function damagedSummary({ id, owner, tool, status: standing = 'lost', createdAt 
   };
 }
 
-/** The task can be read, and what happened to it cannot. */
-export const damagedHistory = {
+/** For a task that can be read, but whose history cannot. */
+export const corruptHistory = {
   isCorrupt: true,
-  problem: 'The record of its steps is damaged. Other tasks are not affected; restore it from a back-up.',
+  problem: 'The journal is corrupt. Other tasks are not affected; restore it from a backup.',
 } as const;
 
-/** Of its story only the audit log is left. */
-export function damagedStory(task: TaskSummary, audit: readonly AuditEntry[]): TaskDetails {
+/** The details of a corrupt task contain only its summary and the audit log. */
+export function corruptDetails(task: TaskSummary, audit: readonly AuditEntry[]): TaskDetails {
   return {
     task,
     origin: { dialect: 'unknown', method: 'unknown' },
@@ -128,35 +128,35 @@ export function damagedStory(task: TaskSummary, audit: readonly AuditEntry[]): T
   };
 }
 
-// --- Values, as much of them as there is room for -----------------------------------------------------------
+// --- Shortened values ---------------------------------------------------------------------------------------
 
 interface Room {
   left: number;
 }
 
 /**
- * A value of roughly so many characters of JSON at most. No more of it is walked through than is shown, so that a large
- * one costs no more than a small one.
+ * Shortens a value to at max about `max` characters of JSON. Only walks the part that is shown, so that a large value
+ * costs no more than a small one.
  */
-export function shortened(value: Json, most: number): Json {
-  const room: Room = { left: most };
+export function shortened(value: Json, max: number): Json {
+  const room: Room = { left: max };
   const short = cut(value, room);
   return room.left >= 0 ? value : short;
 }
 
-export function isLargerThan(value: Json, most: number): boolean {
-  const room: Room = { left: most };
+export function isLargerThan(value: Json, max: number): boolean {
+  const room: Room = { left: max };
   cut(value, room);
   return room.left < 0;
 }
 
-export function shortText(text: string, most: number): string {
-  return text.length > most ? `${text.slice(0, most).toWellFormed()}… (${text.length} characters)` : text;
+export function shortText(text: string, max: number): string {
+  return text.length > max ? `${text.slice(0, max).toWellFormed()}… (${text.length} characters)` : text;
 }
 
-export function shortProgress(progress: Progress, most: number): Progress {
+export function shortProgress(progress: Progress, max: number): Progress {
   const { message } = progress;
-  return message === undefined ? progress : { ...progress, message: shortText(message, most) };
+  return message === undefined ? progress : { ...progress, message: shortText(message, max) };
 }
 
 function cut(value: Json, room: Room): Json {
@@ -186,7 +186,7 @@ function cut(value: Json, room: Room): Json {
 
 function cutObject(object: { readonly [key: string]: Json }, room: Room): Json {
   const parts: [string, Json][] = [];
-  // Not Object.entries: that makes a list of all of it first.
+  // Not Object.entries, which would first copy the whole object.
   for (const key in object) {
     if (!Object.hasOwn(object, key)) continue;
     if (room.left < 0) {

@@ -67,17 +67,17 @@ test('that there is nothing is said beside the output', async () => {
 });
 
 test.each([
-  [['--action', 'danced'], 'there is no action "danced"'],
-  [['--since', 'yesterday'], '"yesterday" is neither a moment nor a length of time'],
+  [['--action', 'danced'], 'unknown action "danced"'],
+  [['--since', 'yesterday'], '"yesterday" is neither a time nor a duration'],
   [
     ['--store', 'ftp:here'],
-    '"ftp:here" is no place for tasks: use sqlite:PATH, postgres://USER:PASSWORD@HOST/DATABASE or memory:',
+    '"ftp:here" is not a store URL: use sqlite:PATH, postgres://USER:PASSWORD@HOST/DATABASE or memory:',
   ],
-  [['everything'], 'audit takes no "everything"'],
+  [['everything'], 'unexpected argument "everything" for audit'],
 ])('wrong usage is told in one sentence: %j', async (args, sentence) => {
   const { code, stdout, stderr } = await audit(...args);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-  expect(stderr).toBe(`holdfast: ${sentence}; \`holdfast audit --help\` says what there is.\n`);
+  expect(stderr).toBe(`holdfast: ${sentence}; see \`holdfast audit --help\`.\n`);
 });
 
 test('a store that is not there is not made', async () => {

@@ -1,4 +1,4 @@
-/** `holdfast call` and `holdfast tasks` with servers that would keep them waiting. */
+/** `holdfast call` and `holdfast tasks` with faulty servers. */
 import { expect, onTestFinished, test } from 'vitest';
 import {
   completed,
@@ -27,7 +27,7 @@ async function serving(revision: Revision, says: Readonly<Record<string, Says>>)
 }
 
 test.each(revisions)(
-  'a call that gives up says how to come back, and can be come back to, on %s',
+  'a call that gives up prints how to resume, and can be resumed, on %s',
   async (revision) => {
     const ttl = revision === '2026-07-28' ? { ttlMs: 500, ttl: undefined } : { ttl: 500, ttlMs: undefined };
     const words = new Raw((response) => response.setHeader('content-type', 'application/json').end('Hello!'));
@@ -40,7 +40,7 @@ test.each(revisions)(
     const { code, stdout, stderr } = await home.run('call', server.url, 't');
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(normalised(stderr.trim().split('\n').at(-1)!)).toMatch(
-      /^holdfast: Task root is overdue: .+ Resume the call to try again\. Come back with: holdfast tasks watch ID/,
+      /^holdfast: Task root is overdue: .+ Resume the call to try again\. Resume with: holdfast tasks watch ID/,
     );
     const [, id] = /tasks watch (\w+)/.exec(stderr)!;
     server.says.set('tasks/get', () => completed('root', done));
@@ -48,7 +48,7 @@ test.each(revisions)(
   },
 );
 
-test('a question of an unknown kind ends the command, which names it', async () => {
+test('a question of an unknown kind ends the command with an error that names the kind', async () => {
   const inputRequests = { dream: { method: 'dreams/tell', params: {} } };
   const server = await serving('2026-07-28', {
     'tasks/get': () => task('root', 'input_required', { inputRequests }),

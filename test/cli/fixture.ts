@@ -1,4 +1,4 @@
-/** The fixture server with some tools more, as a process that can be killed and started again, on the same port and store. */
+/** The fixture server with more tools, as a process that can be killed and restarted on the same port and store. */
 import { join } from 'node:path';
 import { sources } from '../kit/process.ts';
 import { ServerProcess } from '../kit/server-process.ts';

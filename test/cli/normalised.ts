@@ -1,4 +1,4 @@
-/** A screen without what differs from run to run: ids, ports, times, the frame of the spinner. */
+/** A screen with placeholders for ids, ports, times and spinner frames. */
 export function normalised(screen: string): string {
   return `${screen
     .replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/g, 'WHEN')

@@ -1,4 +1,4 @@
-/** `holdfast call` and `holdfast tasks` where nobody can be asked: in pipes, in scripts, as JSON, and used wrongly. */
+/** `holdfast call` and `holdfast tasks` without a terminal: in pipes, with JSON, and with wrong usage. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -10,10 +10,10 @@ const shared = new Fixture('--drafts');
 beforeAll(() => shared.start());
 afterAll(() => shared.kill());
 
-// biome-ignore lint/suspicious/noExplicitAny: what is printed is judged, not relied on.
-type Said = any;
+// biome-ignore lint/suspicious/noExplicitAny: tests check the printed JSON.
+type PrintedJson = any;
 
-function linesOf({ stdout }: Ended): Said[] {
+function linesOf({ stdout }: Ended): PrintedJson[] {
   return stdout
     .trim()
     .split('\n')
@@ -26,7 +26,7 @@ async function detached(home: Home, ...args: string[]): Promise<string> {
   return stdout.trim();
 }
 
-test.concurrent('in a pipe there are plain lines on stderr, and on stdout nothing but the result', async () => {
+test.concurrent('in a pipe, progress goes to stderr as plain lines, and only the result to stdout', async () => {
   const { code, stdout, stderr } = await new Home().run(
     'call',
     shared.url,
@@ -38,7 +38,7 @@ test.concurrent('in a pipe there are plain lines on stderr, and on stdout nothin
   expect(stderr).not.toMatch(/(?!\n)\p{Cc}/u);
 });
 
-test.concurrent('what a server says cannot steer whatever shows it', async () => {
+test.concurrent('control characters from a server are not printed', async () => {
   const child = new Home().start('call', shared.url, 'haul');
   const [line] = await child.says(/^3 of 10.*$/m, 'complaints');
   expect(line).toBe('3 of 10: 海藻を岩から 引き上げて、桟橋まで運んでいます。もうすぐです。');
@@ -46,16 +46,16 @@ test.concurrent('what a server says cannot steer whatever shows it', async () =>
   const { code, stderr } = await child.ended;
   expect(code).toBe(0);
   expect(normalised(stderr)).toMatch(
-    /Detached: the task goes on\. Come back with: holdfast tasks watch ID\n\n$/,
+    /Detached: the task continues\. Resume with: holdfast tasks watch ID\n\n$/,
   );
 });
 
-test.concurrent('a question that nobody will answer ends the command in one sentence, and the task goes on', async () => {
+test.concurrent('a question without a terminal ends the command with one sentence, and the task continues', async () => {
   const home = new Home();
   const { code, stdout, stderr } = await home.run('call', shared.url, 'ask_name');
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  const sentence = `holdfast: The task goes on when "name" (What is your name?) is answered: with --answer, or with holdfast tasks answer ID '{"name": …}'`;
-  // Whether it is still seen at work before it asks depends on who is faster.
+  const sentence = `holdfast: The task is waiting for an answer to "name" (What is your name?): use --answer, or run holdfast tasks answer ID '{"name": …}'`;
+  // The status `working` is only seen if the client polls before the question.
   expect(normalised(stderr).replace('\nworking\n', '\n')).toBe(`task ID\ninput_required\n${sentence}\n\n`);
 
   const [, id] = /tasks answer (\w+)/.exec(stderr)!;
@@ -66,9 +66,9 @@ test.concurrent('a question that nobody will answer ends the command in one sent
       'task      ID',
       'server    holdfast-fixture at http://127.0.0.1:PORT/mcp',
       'tool      ask_name {}',
-      'called    N s ago, WHEN',
+      'created   N s ago, WHEN',
       'status    input_required',
-      'asks      name: What is your name?',
+      'question  name: What is your name?',
       `          answer with: holdfast tasks answer ID '{"name": …}'`,
       '\n',
     ].join('\n'),
@@ -77,20 +77,20 @@ test.concurrent('a question that nobody will answer ends the command in one sent
   expect(await home.run('tasks', 'result', id!)).toEqual({ code: 0, stdout: 'Hello, Kelp!\n', stderr: '' });
 });
 
-test.concurrent('a tool that asks before it begins leaves nothing behind that could be come back to', async () => {
+test.concurrent('a tool that asks before its task exists leaves no call in the registry', async () => {
   const home = new Home();
   const { code, stdout, stderr } = await home.run('call', shared.url, 'test_tool_with_task');
   expect({ code, stdout, stderr }).toEqual({
     code: 1,
     stdout: '',
-    stderr: `holdfast: The tool asks "user_name" (What is your name?) before it begins: call it again with --answer '{"name": …}'.\n`,
+    stderr: `holdfast: The tool asks "user_name" (What is your name?) before it starts: call it again with --answer '{"name": …}'.\n`,
   });
   expect((await home.run('tasks', 'list', '--all', '--json')).stdout).toBe('');
 });
 
 test.concurrent.each([
-  ['for whatever is asked', 'ask_name', ['{"name": "Kelp"}'], 'Hello, Kelp!'],
-  ['before it begins', 'test_tool_with_task', ['{"name": "Kelp"}'], 'Hello, Kelp!'],
+  ['for any question', 'ask_name', ['{"name": "Kelp"}'], 'Hello, Kelp!'],
+  ['before the task exists', 'test_tool_with_task', ['{"name": "Kelp"}'], 'Hello, Kelp!'],
   ['by key', 'ask_name', ['{"other": {}, "name": {"name": "Kelp"}}'], 'Hello, Kelp!'],
   [
     'one for all',
@@ -111,7 +111,7 @@ test.concurrent.each([
     '[{"action":"decline"},{"action":"accept","content":{"confirm":true}}]',
   ],
   ['to a link', 'sign', ['{}'], 'signed: accept'],
-])('answers are given with the command: %s', async (_, tool, answers, result) => {
+])('--answer answers questions: %s', async (_, tool, answers, result) => {
   const given = answers.flatMap((answer) => ['--answer', answer]);
   const { code, stdout } = await new Home().run('call', shared.url, tool, ...given);
   expect({ code, stdout }).toEqual({ code: 0, stdout: `${result}\n` });
@@ -128,7 +128,7 @@ test.concurrent('an answer that the server refuses ends the command, and the que
   ]);
 });
 
-test.concurrent('--json tells everything as JSON, one object per line', async () => {
+test.concurrent('--json prints one JSON object per line', async () => {
   const input = '{"children": 1, "depth": 1, "delayMs": 100}';
   const ended = await new Home().run('call', shared.url, 'fan_out', input, '--drafts', '--json');
   expect(ended).toMatchObject({ code: 0, stderr: '' });
@@ -146,7 +146,7 @@ test.concurrent('--json tells everything as JSON, one object per line', async ()
   });
 });
 
-test.concurrent('--json tells progress, questions and errors', async () => {
+test.concurrent('--json prints progress, questions and errors', async () => {
   const home = new Home();
   const progress = linesOf(await home.run('call', shared.url, 'slow_compute', '{"seconds": 0.3}', '--json'));
   expect(progress).toContainEqual(expect.objectContaining({ event: 'progress', progress: 3, total: 3 }));
@@ -177,7 +177,7 @@ test.concurrent.each([
   expect(stderr.trim().split('\n').at(-1)).toMatch(sentence);
 });
 
-test.concurrent('an error result is told on stderr too with --json, and whenever it is read again', async () => {
+test.concurrent('an error result also goes to stderr with --json, and whenever it is read again', async () => {
   const home = new Home();
   const sentence = 'The job failed, as it always does.';
   const isResult = (ended: Ended) => {
@@ -189,7 +189,7 @@ test.concurrent('an error result is told on stderr too with --json, and whenever
   };
   isResult(await home.run('call', shared.url, 'failing_job', '--json'));
   const id = await detached(home, 'failing_job');
-  // The first asks the server, the others read what is written down.
+  // The first command asks the server, the others read the registry.
   for (const verb of ['result', 'watch', 'result']) isResult(await home.run('tasks', verb, id, '--json'));
   for (const verb of ['result', 'watch'])
     expect(await home.run('tasks', verb, id)).toEqual({ code: 1, stdout: '', stderr: `${sentence}\n` });
@@ -202,14 +202,14 @@ test.concurrent.each([
     [],
     'There is no MCP server at http://127.0.0.1:9/mcp: ',
   ],
-  ['there is no command', [], ['--', 'no-such-command'], 'There is no command "no-such-command".'],
+  ['there is no command', [], ['--', 'no-such-command'], 'Command not found: "no-such-command".'],
   [
     'the command serves nothing',
     [],
     ['--revision', '2025-11-25', '--', process.execPath, '-e', 'throw Error()'],
     ' does not serve MCP: ',
   ],
-])('where %s, one sentence says so', async (_, before, after, sentence) => {
+])('one sentence reports that %s', async (_, before, after, sentence) => {
   const { code, stdout, stderr } = await new Home().run(
     'call',
     ...before,
@@ -222,7 +222,7 @@ test.concurrent.each([
   expect(stderr).toContain(sentence);
 });
 
-test.concurrent('a server has a name in a config file, and is found there again by who comes back', async () => {
+test.concurrent('a server is found by its name in a config file, also to resume a call', async () => {
   const home = new Home();
   const [, ...args] = [...serverIn(temporaryFolder()), '--stdio'];
   const words = args.map((word) => `'${word}'`).join(' ');
@@ -253,13 +253,13 @@ test.concurrent('a server has a name in a config file, and is found there again 
   });
 });
 
-test.concurrent('headers are sent, are not written down, and have to be given again', async () => {
+test.concurrent('headers are sent but not saved, and have to be passed again', async () => {
   const server = await new Fixture('--tokens', 'sesame=owner').start();
   try {
     const home = new Home();
     const closed = await home.run('call', server.url, 'nap', '{"ms": 1}');
     expect(closed).toMatchObject({ code: 1, stdout: '' });
-    expect(closed.stderr).toMatch(/^holdfast: The server at \S+ wants to know who asks: give --header/);
+    expect(closed.stderr).toMatch(/^holdfast: The server at \S+ requires authentication: pass --header/);
 
     const header = ['--header', 'Authorization: Bearer sesame'];
     const { stdout, stderr } = await home.run('call', server.url, 'ask_name', '--detach', ...header);
@@ -268,7 +268,7 @@ test.concurrent('headers are sent, are not written down, and have to be given ag
     expect((await home.run('tasks', 'show', id, '--json', ...header)).stdout).not.toContain('sesame');
     const without = await home.run('tasks', 'answer', id, '{"name": "Kelp"}');
     expect(without).toMatchObject({ code: 2, stdout: '' });
-    expect(without.stderr).toMatch(/^holdfast: the header Authorization is not kept: give it again/);
+    expect(without.stderr).toMatch(/^holdfast: the header Authorization is not saved: pass it again/);
     const answered = await home.run('tasks', 'answer', id, '{"name": "Kelp"}', ...header);
     expect(answered).toMatchObject({ code: 0, stdout: 'Answered "name".\n' });
   } finally {
@@ -276,7 +276,7 @@ test.concurrent('headers are sent, are not written down, and have to be given ag
   }
 });
 
-test.concurrent('calls are listed until their result was seen, and struck off', async () => {
+test.concurrent('calls are listed until their result was printed, and can be forgotten', async () => {
   const home = new Home();
   const id = await detached(home, 'nap', '{"ms": 1}');
   expect((await home.run('tasks', 'list')).stdout).toMatch(
@@ -285,14 +285,14 @@ test.concurrent('calls are listed until their result was seen, and struck off', 
   expect(await home.run('tasks', 'result', id.slice(0, 6))).toMatchObject({ code: 0, stdout: 'woke\n' });
   expect((await home.run('tasks', 'list')).stdout).toBe('');
   expect((await home.run('tasks', 'list', '--all')).stdout).toMatch(/ completed /);
-  // From here on the server is not needed any more.
+  // From here on the server is no longer needed.
   expect(await home.run('tasks', 'watch', id)).toMatchObject({ code: 0, stdout: 'woke\n' });
   expect((await home.run('tasks', 'show', id)).stdout).toMatch(/^status {4}completed\nresult {4}woke$/m);
   expect(await home.run('tasks', 'forget', id)).toMatchObject({ code: 0, stdout: `Forgot ${id}.\n` });
   expect(await home.run('tasks', 'watch', id)).toMatchObject({ code: 1, stdout: '' });
 });
 
-test.concurrent('a task is cancelled, and is over then', async () => {
+test.concurrent('a task is cancelled, and has finished then', async () => {
   const home = new Home();
   const id = await detached(home, 'nap', '{"ms": 60000}');
   expect(await home.run('tasks', 'cancel', id)).toEqual({
@@ -303,18 +303,18 @@ test.concurrent('a task is cancelled, and is over then', async () => {
   expect(await home.run('tasks', 'cancel', id)).toEqual({
     code: 1,
     stdout: '',
-    stderr: 'holdfast: It is over: cancelled.\n',
+    stderr: 'holdfast: The call has already finished: cancelled.\n',
   });
   expect(await home.run('tasks', 'result', id)).toMatchObject({ code: 1, stdout: '' });
 });
 
-test.concurrent('a task that asks nothing takes no answer', async () => {
+test.concurrent('a task without open questions accepts no answer', async () => {
   const home = new Home();
   const id = await detached(home, 'nap', '{"ms": 60000}');
   expect(await home.run('tasks', 'answer', id, '{}')).toEqual({
     code: 1,
     stdout: '',
-    stderr: 'holdfast: It asks nothing at the moment.\n',
+    stderr: 'holdfast: No open questions.\n',
   });
 });
 
@@ -341,10 +341,10 @@ test.concurrent.each([
   [['call'], 'a call takes a server, a tool and at most one JSON object', 'call'],
   [['call', 'http://x/mcp'], 'a call takes a server, a tool and at most one JSON object', 'call'],
   [['call', 'http://x/mcp', 'tool', '{'], 'the input is not JSON: {', 'call'],
-  [['call', 'http://x/mcp', 'tool', '[]'], 'the input is no JSON object: []', 'call'],
+  [['call', 'http://x/mcp', 'tool', '[]'], 'the input is not a JSON object: []', 'call'],
   [
     ['call', 'x', 'tool'],
-    '"x" is no URL, and there is no .mcp.json or holdfast.json here that knows it',
+    '"x" is not a URL, and this folder has no .mcp.json or holdfast.json that could name a server',
     'call',
   ],
   [
@@ -355,36 +355,36 @@ test.concurrent.each([
   [['call', 'http://x/mcp', 'tool', '--header', 'x'], "--header takes 'Name: value', not 'x'", 'call'],
   [
     ['call', 'http://x/mcp', 'tool', '--header', 'Token: k€lp'],
-    'the value of the header Token has characters that cannot be sent',
+    'the value of the header Token contains characters that cannot be sent',
     'call',
   ],
   [
     ['call', 'http://x/mcp', 'tool', '--ttl', 'soon'],
-    '"soon" is no duration: use a number with a unit, such as 30s, 5m, 24h or 7d',
+    '"soon" is not a duration: use a number with a unit, such as 30s, 5m, 24h or 7d',
     'call',
   ],
   [
     ['call', 'http://x/mcp', 'tool', '--revision', '2024'],
-    '"2024" is no revision: use auto, 2025-11-25, 2026-07-28',
+    '"2024" is not a revision: use auto, 2025-11-25, 2026-07-28',
     'call',
   ],
-  [['call', 'tool', '--'], 'after -- comes the command that starts the server', 'call'],
-  [['call', '--frobnicate'], 'there is no option --frobnicate', 'call'],
-  [['tasks'], 'tasks takes a command, such as list or watch', 'tasks'],
-  [['tasks', 'frob'], 'tasks has no command "frob"', 'tasks'],
-  [['tasks', 'watch'], 'watch takes the id of a call', 'tasks'],
-  [['tasks', 'watch', 'abc'], '"abc" is too short: give 6 letters or more of an id', 'tasks'],
-  [['tasks', 'list', 'all'], 'list takes no "all"', 'tasks'],
-  [['tasks', 'cancel', 'abcdefg', 'now'], 'cancel takes no "now"', 'tasks'],
+  [['call', 'tool', '--'], '-- must be followed by the command that starts the server', 'call'],
+  [['call', '--frobnicate'], 'unknown option --frobnicate', 'call'],
+  [['tasks'], 'tasks needs a command, such as list or watch', 'tasks'],
+  [['tasks', 'frob'], 'unknown command: tasks frob', 'tasks'],
+  [['tasks', 'watch'], 'watch needs the id of a call', 'tasks'],
+  [['tasks', 'watch', 'abc'], '"abc" is too short: give at least 6 letters of an id', 'tasks'],
+  [['tasks', 'list', 'all'], 'unexpected argument "all" for list', 'tasks'],
+  [['tasks', 'cancel', 'abcdefg', 'now'], 'unexpected argument "now" for cancel', 'tasks'],
 ])('wrong usage: %j', async (args, sentence, command) => {
   expect(await new Home().run(...args)).toEqual({
     code: 2,
     stdout: '',
-    stderr: `holdfast: ${sentence}; \`holdfast ${command} --help\` says what there is.\n`,
+    stderr: `holdfast: ${sentence}; see \`holdfast ${command} --help\`.\n`,
   });
 });
 
-test.concurrent.each(['call', 'tasks'])('%s --help says how to use it, in 120 columns', async (command) => {
+test.concurrent.each(['call', 'tasks'])('%s --help describes the usage in 120 columns', async (command) => {
   const { code, stdout, stderr } = await new Home().run(command, '--help');
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toContain(`Usage: holdfast ${command} `);

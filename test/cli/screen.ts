@@ -1,8 +1,8 @@
-/** What a terminal shows, and what it was told. Whatever the command need not rely on is an error if it is written. */
+/** An emulated terminal. Throws if the command writes control sequences that it does not need. */
 import headless from '@xterm/headless';
 
 const esc = '\x1b';
-/** Moves, erasing and colours; the cursor, the whole screen, and what Readline asks for: that what is pasted be marked. */
+/** Cursor movement, erasing, colours, cursor visibility, the alternate screen, and Readline's bracketed paste. */
 const sequence = new RegExp(`${esc}\\[(?:\\d*[ABCDGJK]|H|([\\d;]*)m|\\?(?:25([hl])|(?:1049|2004)[hl]))`, 'g');
 const unfinished = new RegExp(`(?:${esc}(?:\\[[\\d;?]*)?)?$`);
 const ringOrNewLine = '\x07\r\n';
@@ -18,18 +18,18 @@ export class Screen {
     this.#terminal = new headless.Terminal(options);
   }
 
-  /** Whether a program has taken the whole screen for a while. */
+  /** True while a program uses the alternate screen. */
   get isTaken(): boolean {
     return this.#terminal.buffer.active.type === 'alternate';
   }
 
-  /** Everything since the beginning, without what is right of the text and below it. */
+  /** All text since the start, without trailing space. */
   get text(): string {
     const lines = this.#lines().map((line) => line.translateToString(true).trimEnd());
     return lines.join('\n').trimEnd();
   }
 
-  /** Whether a line went on in the next row because there was no room. */
+  /** True if a line was wrapped. */
   get hasBrokenLines(): boolean {
     return this.#lines().some(({ isWrapped }) => isWrapped);
   }
@@ -58,7 +58,7 @@ export class Screen {
     return new Promise((resolve) => this.#terminal.write(whole, resolve));
   }
 
-  /** Lines are broken anew; a screen that was taken is cut. */
+  /** Rewraps lines. An alternate screen is truncated instead. */
   resize(columns: number): void {
     this.#terminal.resize(columns, this.#terminal.rows);
   }

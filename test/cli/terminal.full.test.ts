@@ -12,13 +12,13 @@ afterAll(() => shared.kill());
 const ctrlC = '\x03';
 const ctrlD = '\x04';
 
-/** The command that the screen says comes back, as it would be typed. */
-function comeBack(screen: string): string[] {
+/** The command on the screen that resumes the call. */
+function resumeArgs(screen: string): string[] {
   const [, command] = /^ {2}holdfast (tasks .+)$/m.exec(screen)!;
   return command!.split(' ');
 }
 
-test.concurrent('a task is a line that moves, and leaves its time and its result', async ({ expect }) => {
+test.concurrent('a task is one live line, and leaves its duration and result', async ({ expect }) => {
   const terminal = new Home().open(['call', shared.url, 'slow_compute', '{"seconds": 3}']);
   const [line] = await terminal.shows(/^.*█.*$/m);
   expect(normalised(line)).toMatch(/^\* slow_compute █+░* \d+\/30 0:00\n$/);
@@ -28,7 +28,7 @@ test.concurrent('a task is a line that moves, and leaves its time and its result
   expect(terminal.screen.isCursorShown).toBe(true);
 });
 
-test.concurrent('subtasks stand below their parents', async ({ expect }) => {
+test.concurrent('subtasks are below their parents', async ({ expect }) => {
   const input = '{"children": 2, "depth": 2, "delayMs": 5000}';
   const terminal = new Home().open(['call', shared.url, 'fan_out', input, '--drafts']);
   await terminal.shows(/(?:^ {4}\S \w{8} 0:\d\d\n?(?: {2}\S.*\n)?){4}/m);
@@ -36,16 +36,18 @@ test.concurrent('subtasks stand below their parents', async ({ expect }) => {
   expect(await terminal.ended).toBe(0);
 });
 
-test.concurrent('more subtasks than rows are counted, and the screen is not left', async ({ expect }) => {
+test.concurrent('subtasks that do not fit are counted, and the screen does not scroll', async ({
+  expect,
+}) => {
   const input = '{"children": 20, "depth": 1, "delayMs": 10000}';
   const terminal = new Home().open(['call', shared.url, 'fan_out', input, '--drafts'], { rows: 8 });
-  await terminal.shows(/… 15 more, 0 of them over/);
+  await terminal.shows(/… 15 more, 0 finished/);
   await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/many-subtasks.txt');
   expect(await terminal.ended).toBe(0);
   await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/many-subtasks-over.txt');
 });
 
-test.concurrent('a form is asked in place: defaults, choices, and again what was wrong', async ({
+test.concurrent('a form is asked in place, with defaults and choices, and asks again after invalid input', async ({
   expect,
 }) => {
   const terminal = new Home().open(['call', shared.url, 'order']);
@@ -57,11 +59,11 @@ test.concurrent('a form is asked in place: defaults, choices, and again what was
   await says(/at least 2 characters\.\n {2}Name on the parcel:$/, 'Kelp\r');
   await says(/Crates \(1 to 10\) \[3\]:$/, '12\r');
   await says(/at most 10\.\n.*Crates.*:$/, 'two\r');
-  await says(/two is no number\.\n.*Crates.*:$/, '\r');
+  await says(/two is not a number\.\n.*Crates.*:$/, '\r');
   await says(/Size \(1 to 3\) \[medium\]:$/, 'huge\r');
-  await says(/none of the choices[^\n]*\n.*Size.*:$/, '3\r');
+  await says(/not one of the choices[^\n]*\n.*Size.*:$/, '3\r');
   await says(/As a gift\? \(y\/n\) \[n\]:$/, 'perhaps\r');
-  await says(/Say y or n\.\n.*:$/, 'y\r');
+  await says(/Enter y or n\.\n.*:$/, 'y\r');
   await says(/Note \[\]:$/, '\r');
   expect(await terminal.ended).toBe(0);
   await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/form.txt');
@@ -75,7 +77,7 @@ test.concurrent('Ctrl-D declines a form', async ({ expect }) => {
   await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/declined.txt');
 });
 
-test.concurrent('a link is shown in one piece, to be opened elsewhere and confirmed', async ({ expect }) => {
+test.concurrent('a link is shown unwrapped, and confirmed once it was opened', async ({ expect }) => {
   const terminal = new Home().open(['call', shared.url, 'sign'], { columns: 40 });
   await terminal.shows(/Done\? \(y\/n\):$/);
   terminal.types('y\r');
@@ -83,7 +85,7 @@ test.concurrent('a link is shown in one piece, to be opened elsewhere and confir
   await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/link.txt');
 });
 
-test.concurrent('Ctrl-C leaves a task, and the command that it prints comes back', async ({ expect }) => {
+test.concurrent('Ctrl-C detaches from a task, and the printed command resumes it', async ({ expect }) => {
   const home = new Home();
   const first = home.open(['call', shared.url, 'slow_compute', '{"seconds": 10}']);
   await first.shows(/\d\/100/);
@@ -91,14 +93,14 @@ test.concurrent('Ctrl-C leaves a task, and the command that it prints comes back
   expect(await first.ended).toBe(0);
   await expect(normalised(first.screen.text)).toMatchFileSnapshot('screens/detached.txt');
 
-  const second = home.open(comeBack(first.screen.text));
+  const second = home.open(resumeArgs(first.screen.text));
   await second.shows(/█/);
   expect(await second.ended).toBe(0);
   expect(second.screen.text).toMatch(/✔ slow_compute 0:\d\d\ndone$/);
 });
 
 test.concurrent.for(['2026-07-28', '2025-11-25'])(
-  'Ctrl-C at a question of %s leaves it open, and who comes back is asked again',
+  'Ctrl-C at a question of %s leaves it open, and resuming asks it again',
   async (revision, { expect }) => {
     const home = new Home();
     const first = home.open(['call', shared.url, 'ask_name', '--revision', revision]);
@@ -107,7 +109,7 @@ test.concurrent.for(['2026-07-28', '2025-11-25'])(
     expect(await first.ended).toBe(0);
     await expect(normalised(first.screen.text)).toMatchFileSnapshot('screens/detached-at-a-question.txt');
 
-    const second = home.open(comeBack(first.screen.text));
+    const second = home.open(resumeArgs(first.screen.text));
     await second.shows(/name:$/);
     second.types('Kelp\r');
     expect(await second.ended).toBe(0);
@@ -115,22 +117,22 @@ test.concurrent.for(['2026-07-28', '2025-11-25'])(
   },
 );
 
-test.concurrent('Ctrl-C leaves a call that has not been answered yet, and it is not made twice', async ({
+test.concurrent('Ctrl-C detaches from a call without a response, and the call is not repeated', async ({
   expect,
 }) => {
   const home = new Home();
   const first = home.open(['call', shared.url, 'linger']);
   await first.shows(/linger 0:00/);
-  // What is shown here is written down; the call itself follows.
+  // The call is saved before it is sent.
   await first.shows(/linger 0:01/);
   first.types(ctrlC);
   expect(await first.ended).toBe(0);
-  const second = home.open(comeBack(first.screen.text));
+  const second = home.open(resumeArgs(first.screen.text));
   expect(await second.ended).toBe(0);
   expect(second.screen.text).toMatch(/✔ linger 0:\d\d\nlingered$/);
 });
 
-test.concurrent('Ctrl-C before anything was called has nothing to come back to', async ({ expect }) => {
+test.concurrent('Ctrl-C before the tool was called leaves nothing to resume', async ({ expect }) => {
   const server = await new Fixture().start();
   process.kill(server.pid, 'SIGSTOP');
   try {
@@ -139,14 +141,14 @@ test.concurrent('Ctrl-C before anything was called has nothing to come back to',
     await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/connecting.txt');
     terminal.types(ctrlC);
     expect(await terminal.ended).toBe(1);
-    expect(terminal.screen.text).toBe('holdfast: Stopped before anything was called.');
+    expect(terminal.screen.text).toBe('holdfast: Stopped before the tool was called.');
   } finally {
     process.kill(server.pid, 'SIGCONT');
     await server.kill();
   }
 });
 
-test.concurrent('a question that is answered elsewhere is taken back', async ({ expect }) => {
+test.concurrent('a question that is answered elsewhere is withdrawn', async ({ expect }) => {
   const home = new Home();
   const terminal = home.open(['call', shared.url, 'ask_name']);
   await terminal.shows(/name:$/);
@@ -161,9 +163,7 @@ test.concurrent('a question that is answered elsewhere is taken back', async ({ 
   await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/answered-elsewhere.txt');
 });
 
-test.concurrent('40 columns are enough: what is too wide is cut, by what it takes on the screen', async ({
-  expect,
-}) => {
+test.concurrent('in 40 columns, lines are truncated by their width on the screen', async ({ expect }) => {
   const terminal = new Home().open(['call', shared.url, 'haul'], { columns: 40 });
   await terminal.shows(/海.*…$/);
   await expect(normalised(terminal.screen.text)).toMatchFileSnapshot('screens/40-columns.txt');
@@ -173,7 +173,7 @@ test.concurrent('40 columns are enough: what is too wide is cut, by what it take
   expect(terminal.screen.hasBrokenLines).toBe(false);
 });
 
-test.concurrent('a terminal that becomes narrower or wider is drawn anew', async ({ expect }) => {
+test.concurrent('a resized terminal is redrawn', async ({ expect }) => {
   const terminal = new Home().open(['call', shared.url, 'haul'], { columns: 80 });
   await terminal.shows(/桟橋/);
   await terminal.resize(40);
@@ -186,7 +186,7 @@ test.concurrent('a terminal that becomes narrower or wider is drawn anew', async
   await terminal.ended;
 });
 
-test.concurrent('colours are there, and gone with NO_COLOR or --no-color', async ({ expect }) => {
+test.concurrent('NO_COLOR and --no-color switch colours off', async ({ expect }) => {
   const args = ['call', shared.url, 'nap', '{"ms": 100}'];
   const [usual, byEnvironment, byOption] = [
     new Home().open(args),
@@ -200,13 +200,13 @@ test.concurrent('colours are there, and gone with NO_COLOR or --no-color', async
   expect(normalised(byOption.screen.text)).toEqual(normalised(usual.screen.text));
 });
 
-test.concurrent('a server that is killed while somebody watches is waited for', async ({ expect }) => {
+test.concurrent('the client waits for a server that is killed', async ({ expect }) => {
   const server = await new Fixture().start();
   try {
     const terminal = new Home().open(['call', server.url, 'slow_compute', '{"seconds": 5}']);
     await terminal.shows(/\d\/50/);
     await server.kill();
-    await terminal.shows(/The server is away; waiting\./);
+    await terminal.shows(/The server is unavailable; waiting\./);
     await expect(normalised(terminal.screen.text).replace(/█*░+ \d+/, '█░ N')).toMatchFileSnapshot(
       'screens/server-away.txt',
     );
@@ -218,7 +218,9 @@ test.concurrent('a server that is killed while somebody watches is waited for', 
   }
 });
 
-test.concurrent('a server of our own that is killed is started again, and goes on', async ({ expect }) => {
+test.concurrent('a server that we started is restarted after a kill, and its task resumes', async ({
+  expect,
+}) => {
   const file = `${temporaryFolder()}/ledger`;
   const input = JSON.stringify({ file, steps: 12, delayMs: 400 });
   const command = [...serverIn(temporaryFolder()), '--stdio'];
@@ -230,7 +232,7 @@ test.concurrent('a server of our own that is killed is started again, and goes o
   expect(new Set((await linesOf(file)).map(([, , pid]) => pid)).size).toBe(2);
 });
 
-test.concurrent('a server of our own ends with its call, and goes on when somebody comes back', async ({
+test.concurrent('a server that we started stops at Ctrl-C, and its task resumes with the call', async ({
   expect,
 }) => {
   const home = new Home();
@@ -240,18 +242,18 @@ test.concurrent('a server of our own ends with its call, and goes on when somebo
   first.types(ctrlC);
   expect(await first.ended).toBe(0);
   await expect(normalised(first.screen.text)).toMatchFileSnapshot('screens/detached-own-server.txt');
-  const second = home.open(comeBack(first.screen.text));
+  const second = home.open(resumeArgs(first.screen.text));
   expect(await second.ended).toBe(0);
   expect(second.screen.text).toMatch(/woke$/);
 });
 
-test.concurrent('a second Ctrl-C does not wait for a server that will not end', async ({ expect }) => {
+test.concurrent('a second Ctrl-C does not wait for a server that does not stop', async ({ expect }) => {
   const server = [...serverIn(temporaryFolder()), '--stdio'];
   const stubborn = ['sh', '-c', 'trap "" TERM; "$0" "$@"; sleep 20', ...server];
   const terminal = new Home().open(['call', 'slow_compute', '{"seconds": 60}', '--', ...stubborn]);
   await terminal.shows(/\/600/);
   terminal.types(ctrlC);
-  await terminal.shows(/Come back with:/);
+  await terminal.shows(/Resume with:/);
   terminal.types(ctrlC);
   expect(await terminal.ended).toBe(130);
 });

@@ -1,4 +1,4 @@
-/** The command as somebody runs it: at a pseudo-terminal, or in a pipe. Each has a home of its own. */
+/** Runs the command in a pseudo-terminal or a pipe, each with its own home folder. */
 import { execFileSync, type SpawnOptions } from 'node:child_process';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,14 +11,14 @@ import { Screen } from './screen.ts';
 export const root = join(import.meta.dirname, '../..');
 const bin = join(root, 'bin/holdfast.js');
 
-// Tests run side by side: what they wrote goes when all of the file are over.
+// Tests run concurrently, so their folders are deleted after the whole file.
 const base = folderOfFile();
 
 export function temporaryFolder(): string {
   return mkdtempSync(join(base, 'x-'));
 }
 
-/** Without what npm and the tests were told: commands word their advice by it. */
+/** Without the variables of npm and the tests, which would change the messages of commands. */
 const environment: NodeJS.ProcessEnv = Object.fromEntries(
   Object.entries(process.env).filter(
     ([name]) => !/^(npm_|VITEST|NODE_(?!COMPILE_CACHE)|NO_COLOR|FORCE_COLOR)/.test(name),
@@ -60,7 +60,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** A group of its own: shells must go with what they started. It ends with the file, because tests may share it. */
+/** Runs in its own process group, so that shells end with their children. Ends with the file, because tests may share it. */
 abstract class InOwnGroup extends Program {
   abstract readonly ended: Promise<unknown>;
 
@@ -69,7 +69,7 @@ abstract class InOwnGroup extends Program {
     atEndOfFile(() => this.kill());
   }
 
-  /** What the pattern finds in a text that changes with what is written. Rejects if the process ends first. */
+  /** Waits until the pattern matches the text. Rejects if the process ends first. */
   protected async find(pattern: RegExp, text: () => string): Promise<RegExpExecArray> {
     let hasEnded = false;
     void this.ended.then(() => {
@@ -95,12 +95,12 @@ export class Piped extends InOwnGroup {
   }
 }
 
-/** Nothing writes it but us: what came before it has been shown. */
+/** Only we write it: when it arrives, everything before it has been shown. */
 const mark = '\x05';
-/** In which a command that hears of a new width draws for it. */
+/** How long a command may take to redraw for a new width. */
 const drawnMs = 1_000;
 
-/** A real pseudo-terminal, which `script` of util-linux opens, and a screen that shows what is written to it. */
+/** A real pseudo-terminal, opened by `script` of util-linux, and a screen that shows its output. */
 export class Terminal extends InOwnGroup {
   override readonly ended: Promise<number | null>;
   readonly screen: Screen;
@@ -121,7 +121,7 @@ export class Terminal extends InOwnGroup {
     this.ended = this.exit.then(({ code }) => this.screen.write('').then(() => code));
   }
 
-  /** The first line is the name of the device, and not of the command. */
+  /** The first line is the name of the device, not output of the command. */
   async #show(text: string): Promise<void> {
     const shown = text.replaceAll(mark, '');
     const end = this.#device === undefined ? shown.indexOf('\n') : -1;
@@ -138,10 +138,7 @@ export class Terminal extends InOwnGroup {
     this.child.stdin!.write(keys);
   }
 
-  /**
-   * What is drawn for one width spoils a screen of a narrower one. So a screen grows before the terminal does, and
-   * shrinks after it, once all that was drawn until then has been shown.
-   */
+  /** Resizes the screen before the terminal grows, and after it shrinks, because wide lines would wrap on a narrow screen. */
   async resize(columns: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onMark = resolve;

@@ -1,4 +1,4 @@
-/** Tools that ask what people are asked, a form of every kind of field and a link, and two that take their time. */
+/** Tools that ask a form with every kind of field and a link, and two slow tools. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { durableTool } from 'holdfast';
 import { z } from 'zod';
@@ -28,7 +28,7 @@ const sign = durableTool(
   },
 );
 
-/** Speaks of what it does, in wide characters and in characters that would steer a terminal. */
+/** Reports progress with wide characters and control characters. */
 const haul = durableTool('haul', { description: 'Hauls.', task: 'always' }, async (_, task) => {
   await task.step('haul', async ({ signal }) => {
     task.progress(3, 10, '\x1b[2J海藻を岩から\n引き上げて、桟橋まで運んでいます。もうすぐです。');
@@ -37,7 +37,7 @@ const haul = durableTool('haul', { description: 'Hauls.', task: 'always' }, asyn
   return { content: [] };
 });
 
-/** Answers its call, however long that takes. */
+/** Answers after five seconds, without a task. */
 const linger = durableTool('linger', { description: 'Lingers.', task: 'never' }, async (_, task) => {
   await task.sleep(5_000);
   return { content: [{ type: 'text', text: 'lingered' }] };

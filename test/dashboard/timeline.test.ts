@@ -6,9 +6,9 @@ import { call, pass, story, summary } from '../kit/stories.ts';
 
 test('each process has a lane with its passes, in the order in which they came', () => {
   const passes = [
-    pass({ number: 1, holder: 'a', from: 0, to: 10, end: 'parked' }),
-    pass({ number: 2, holder: 'b', from: 20, to: 30, end: 'parked' }),
-    pass({ number: 3, holder: 'a', from: 40, to: 50, end: 'ended' }),
+    pass({ number: 1, worker: 'a', from: 0, to: 10, end: 'parked' }),
+    pass({ number: 2, worker: 'b', from: 20, to: 30, end: 'parked' }),
+    pass({ number: 3, worker: 'a', from: 40, to: 50, end: 'ended' }),
   ];
   const { rows } = timelineOf(story({ passes, task: summary({ finishedAt: 50 }) }), 50);
   expect(rows.map(({ label, bars }) => [label, bars.length])).toEqual([
@@ -33,8 +33,8 @@ test('a browser whose clock is behind draws nothing into the future', () => {
 
 test('a crash tears the pass and the step that it interrupted, which the next pass does again', () => {
   const passes = [
-    pass({ number: 1, holder: 'a', from: 0, to: 100, end: 'crashed' }),
-    pass({ number: 2, holder: 'b', from: 300, to: null, replayed: 7 }),
+    pass({ number: 1, worker: 'a', from: 0, to: 100, end: 'crashed' }),
+    pass({ number: 2, worker: 'b', from: 300, to: null, replayed: 7 }),
   ];
   const { rows, crashes } = timelineOf(story({ passes, calls: [call({ from: 50, to: 400 })] }), 500);
   expect(crashes).toEqual([{ at: 100, holder: 'a', pass: 1, resumedAt: 300, resumedBy: 'b', replayed: 7 }]);
@@ -49,14 +49,14 @@ test('a crash tears the pass and the step that it interrupted, which the next pa
 });
 
 test('a crash that nobody has taken over yet has no resume', () => {
-  const passes = [pass({ holder: 'worker-1', to: 100, end: 'crashed' })];
+  const passes = [pass({ worker: 'worker-1', to: 100, end: 'crashed' })];
   const { crashes, rows } = timelineOf(story({ passes, calls: [call({ to: null, state: 'open' })] }), 500);
   expect(crashes).toEqual([{ at: 100, holder: 'worker-1', pass: 1 }]);
   expect(rows[1]!.bars).toMatchObject([{ from: 0, to: 100, look: 'torn' }]);
 });
 
 test('waits go on across a crash: a person, a timer and a subtask do not notice', () => {
-  const passes = [pass({ number: 1, to: 100, end: 'crashed' }), pass({ number: 2, holder: 'b', from: 300 })];
+  const passes = [pass({ number: 1, to: 100, end: 'crashed' }), pass({ number: 2, worker: 'b', from: 300 })];
   const calls = [call({ kind: 'ask', name: 'approval', key: 'approval', from: 50, to: 400 })];
   const { rows } = timelineOf(story({ passes, calls }), 500);
   expect(rows.at(-1)!.bars).toMatchObject([{ from: 50, to: 400, look: 'wait' }]);

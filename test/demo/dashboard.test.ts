@@ -1,4 +1,4 @@
-/** What the demo shows of itself: the dashboard behind a token, and work of its own on an empty store. */
+/** The dashboard of the demo with its token, and the first tasks of an empty store. */
 import { expect, test } from 'vitest';
 import type { TaskDetails, TaskPage } from '../../src/operator/api.ts';
 import { temporaryFolder } from '../cli/terminal.ts';
@@ -16,15 +16,15 @@ async function started(cwd: string) {
   return { demo, origin: origin!, token: token!, api };
 }
 
-test('the first start begins work of every kind, and a later one does not', async () => {
+test('only the first start creates tasks of every kind', async () => {
   const cwd = temporaryFolder();
   const first = await started(cwd);
-  const standings = async (api: typeof first.api) => {
+  const statuses = async (api: typeof first.api) => {
     const { tasks } = await api<TaskPage>('/tasks');
-    return tasks.map(({ tool, status: standing }) => `${tool} ${standing}`).toSorted();
+    return tasks.map(({ tool, status }) => `${tool} ${status}`).toSorted();
   };
   await expect
-    .poll(() => standings(first.api))
+    .poll(() => statuses(first.api))
     .toEqual([
       'count completed',
       'count running',
@@ -33,25 +33,25 @@ test('the first start begins work of every kind, and a later one does not', asyn
       'run_tests failed',
     ]);
   const { tasks } = await first.api<TaskPage>('/tasks?tool=report_on_folder');
-  const story = await first.api<TaskDetails>(`/tasks/${tasks[0]!.id}`);
-  expect(story.children.map(({ status: standing }) => standing)).toEqual(Array(6).fill('completed'));
-  expect(story.questions).toMatchObject([{ key: 'approval', state: 'open' }]);
+  const details = await first.api<TaskDetails>(`/tasks/${tasks[0]!.id}`);
+  expect(details.children.map(({ status }) => status)).toEqual(Array(6).fill('completed'));
+  expect(details.questions).toMatchObject([{ key: 'approval', state: 'open' }]);
 
   first.demo.signal('SIGKILL');
   await first.demo.ended;
   const second = await started(cwd);
   expect(second.token).not.toBe(first.token);
-  expect(await standings(second.api)).toHaveLength(5);
+  expect(await statuses(second.api)).toHaveLength(5);
   const [counting] = (await second.api<TaskPage>('/tasks?status=running')).tasks;
   await expect
     .poll(async () => (await second.api<TaskDetails>(`/tasks/${counting!.id}`)).passes.map(({ end }) => end))
     .toEqual(['crashed', 'running']);
 });
 
-test('at the door one is led to the dashboard, and no token is given away', async () => {
+test('the root redirects to the dashboard, and does not reveal the token', async () => {
   const { origin, token } = await started(temporaryFolder());
-  const door = await fetch(origin, { redirect: 'manual' });
-  expect([door.status, door.headers.get('location')]).toEqual([302, '/operator/']);
+  const root = await fetch(origin, { redirect: 'manual' });
+  expect([root.status, root.headers.get('location')]).toEqual([302, '/operator/']);
   expect(await (await fetch(`${origin}/operator/`)).text()).not.toContain(token);
   expect((await fetch(`${origin}/operator/api/tasks`)).status).toBe(401);
   expect((await fetch(`${origin}/tasks.json`)).status).toBe(404);

@@ -1,4 +1,4 @@
-/** The first ten minutes: the commands of the README with a real `kill -9`, and what may go wrong on the way. */
+/** The first ten minutes: the commands of the README with a real `kill -9`, and typical errors. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -6,7 +6,7 @@ import { root, temporaryFolder } from '../cli/terminal.ts';
 import { freePort } from '../kit/port.ts';
 import { checkout, holdfast, servedDemo, typed } from './terminal.ts';
 
-/** For those who need a server and do not stop it. */
+/** A server for tests that do not stop it. */
 let server: ReturnType<typeof servedDemo> | undefined;
 function shared() {
   server ??= servedDemo();
@@ -43,41 +43,41 @@ test.concurrent('the transcript in the README is what its commands print', async
 });
 
 test.concurrent.each([
-  ['demo --port 70000', '"70000" is no port: use a number from 0 to 65535; `holdfast demo --help`'],
-  ['demo --port', '--port needs a value; `holdfast demo --help`'],
-  ['demo --prot 1', 'there is no option --prot; `holdfast demo --help`'],
-  ['demo now', 'the demo takes no "now"; `holdfast demo --help`'],
-  ['demo call', 'a call takes a server, a tool and at most one JSON object; `holdfast call --help`'],
-  ['demo call count "{"', 'the input is not JSON: {; `holdfast call --help`'],
-])('holdfast %s is wrong usage, told in one sentence', async (args, problem) => {
+  ['demo --port 70000', '"70000" is not a port: use a number from 0 to 65535; see `holdfast demo --help`'],
+  ['demo --port', '--port needs a value; see `holdfast demo --help`'],
+  ['demo --prot 1', 'unknown option --prot; see `holdfast demo --help`'],
+  ['demo now', 'unexpected argument "now" for demo; see `holdfast demo --help`'],
+  ['demo call', 'a call takes a server, a tool and at most one JSON object; see `holdfast call --help`'],
+  ['demo call count "{"', 'the input is not JSON: {; see `holdfast call --help`'],
+])('holdfast %s is wrong usage, reported in one sentence', async (args, problem) => {
   const { code, stdout, stderr } = await holdfast(args, { cwd: temporaryFolder() }).ended;
   expect({ code, stdout, stderr }).toEqual({
     code: 2,
     stdout: '',
-    stderr: `holdfast: ${problem} says what there is.\n`,
+    stderr: `holdfast: ${problem}.\n`,
   });
 });
 
 test.concurrent.each([
   ['demo', 'demo'],
   ['demo call', 'call'],
-])('holdfast %s --help says how to use it', async (words, command) => {
+])('holdfast %s --help describes the usage', async (words, command) => {
   const { code, stdout, stderr } = await holdfast(`${words} --help`, { cwd: temporaryFolder() }).ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toContain(`Usage: holdfast ${command} `);
 });
 
-test.concurrent('a port that is taken ends it with 1 and a sentence, and touches no task', async () => {
+test.concurrent('a port in use ends the demo with an error, and changes no task', async () => {
   const { cwd, port } = await shared();
   const { code, stdout, stderr } = await holdfast(`demo --port ${port}`, { cwd }).ended;
   expect({ code, stdout, stderr }).toEqual({
     code: 1,
     stdout: '',
-    stderr: `holdfast: Port ${port} is taken: stop what uses it, or choose another with --port.\n`,
+    stderr: `holdfast: Port ${port} is in use: stop the program that uses it, or choose another port with --port.\n`,
   });
 });
 
-test.concurrent('a folder for its data that cannot be one ends it with 1 and a sentence', async () => {
+test.concurrent('an invalid data folder ends the demo with an error', async () => {
   const cwd = temporaryFolder();
   writeFileSync(join(cwd, 'file'), '');
   const { code, stderr } = await holdfast('demo --data file', { cwd }).ended;
@@ -86,7 +86,7 @@ test.concurrent('a folder for its data that cannot be one ends it with 1 and a s
   expect(stderr).not.toMatch(/\n +at /);
 });
 
-test.concurrent('told to stop it ends with 0, and its tasks go on with the next one', async () => {
+test.concurrent('SIGTERM ends the demo with 0, and its tasks resume with the next one', async () => {
   const cwd = temporaryFolder();
   const first = holdfast('demo --data elsewhere', { cwd });
   const [, port] = await first.says(/:(\d+)\/mcp[\s\S]*second terminal/);
@@ -95,12 +95,12 @@ test.concurrent('told to stop it ends with 0, and its tasks go on with the next 
   first.signal('SIGTERM');
   const { code, stdout } = await first.ended;
   expect(code).toBe(0);
-  expect(stdout).toContain('Its tasks are in elsewhere.');
-  expect(stdout).toMatch(/\nStopped\. What is not done goes on at the next start\.\n$/);
-  await holdfast('demo --data elsewhere', { cwd }).says(/^3 tasks go on\.$/m);
+  expect(stdout).toContain('Tasks are stored in elsewhere.');
+  expect(stdout).toMatch(/\nStopped\. Unfinished tasks resume at the next start\.\n$/);
+  await holdfast('demo --data elsewhere', { cwd }).says(/^3 tasks resume\.$/m);
 });
 
-test.concurrent('a call without a server says where there is none and how to start it', async () => {
+test.concurrent('a call without a server explains how to start it', async () => {
   const port = await freePort();
   const { code, stderr } = await holdfast('demo call count', { cwd: temporaryFolder(), port }).ended;
   expect(code).toBe(1);
@@ -116,7 +116,7 @@ test.concurrent('an answer comes from --answer or later, and null declines', asy
   const asked = await holdfast('demo call report_on_folder', place).ended;
   expect(asked.code).toBe(1);
   expect(asked.stderr).toContain('Write .holdfast/REPORT.md about 6 files, 37 lines, 214 words?');
-  const [, answer, id] = /with holdfast (tasks answer (\w+)) '\{"write": …\}'\n$/.exec(asked.stderr)!;
+  const [, answer, id] = /run holdfast (tasks answer (\w+)) '\{"write": …\}'\n$/.exec(asked.stderr)!;
   const refused = await holdfast(`${answer} '{"write": 3}'`, place).ended;
   expect(refused.code).toBe(1);
   expect(refused.stderr).toContain('"write" must be true or false');
@@ -130,18 +130,18 @@ test.concurrent('an answer comes from --answer or later, and null declines', asy
   expect(declined.stdout).toContain('Not written: 6 files');
 });
 
-test.concurrent('Ctrl-C detaches from a task and says how to come back to it', async () => {
+test.concurrent('Ctrl-C detaches from a task and prints how to resume it', async () => {
   const place = await shared();
   const call = holdfast(`demo call count '{"to": 20, "everyMs": 250}'`, place);
   await call.says(/^task /m, 'complaints');
   call.signal('SIGINT');
   const { code, stderr } = await call.ended;
   expect(code).toBe(0);
-  const [, back] = /Detached: the task goes on\. Come back with: holdfast (.*)\n$/.exec(stderr)!;
+  const [, back] = /Detached: the task continues\. Resume with: holdfast (.*)\n$/.exec(stderr)!;
   expect((await holdfast(back!, place).ended).stdout).toMatch(/Counted to 20 in one process\.\n$/);
 });
 
-test.concurrent('a tool that gives an error ends the call with 1 and what it says', async () => {
+test.concurrent('a tool error ends the call with 1 and its text', async () => {
   const place = await shared();
   const { code, stderr } = await holdfast(`demo call run_tests '{"folder": "/etc"}'`, place).ended;
   expect(code).toBe(1);

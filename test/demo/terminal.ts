@@ -1,9 +1,9 @@
-/** Commands as somebody types them, in a folder of their own, and what they print. */
+/** Runs typed commands in their own folder. */
 import { copyFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { Piped, root, temporaryFolder } from '../cli/terminal.ts';
 
-/** This repository as a checkout elsewhere, so that its commands leave nothing here. */
+/** A copy of this checkout, so that commands write nothing here. */
 export function checkout(): string {
   const folder = temporaryFolder();
   copyFileSync(join(root, 'package.json'), join(folder, 'package.json'));
@@ -20,7 +20,7 @@ export function typed(command: string, { cwd, port = 0 }: Place): Piped {
   return new Piped(['sh', '-c', command], cwd, { PORT: String(port), XDG_DATA_HOME: join(cwd, 'data') });
 }
 
-/** The `holdfast` command of this repository; `env` stands before it as in a shell, such as `NAME=value`. */
+/** Runs the `holdfast` command of this repository; `env` precedes it as in a shell, such as `NAME=value`. */
 export function holdfast(args: string, place: Place, env = ''): Piped {
   return typed(`${env} exec "${process.execPath}" "${join(root, 'bin/holdfast.js')}" ${args}`, place);
 }

@@ -7,7 +7,7 @@ import { writeSample } from '../../src/cli/demo/sample.ts';
 import { demoTools } from '../../src/cli/demo/tools.ts';
 import { temporaryFolder } from '../kit/lifetime.ts';
 
-/** The demo's tools in a folder of their own. */
+/** The demo's tools in a temporary folder. */
 async function demo() {
   const here = temporaryFolder();
   const data = join(here, '.holdfast');
@@ -29,15 +29,15 @@ async function demo() {
   return { here, data, run };
 }
 
-test('run_tests runs every file of tests and sums up', async () => {
+test('run_tests runs every test file and summarizes the results', async () => {
   const { run } = await demo();
   expect(await run('run_tests', {})).toEqual({
-    text: '6 passed, 1 failed in 3 files.\n  .holdfast/sample/leap-years.test.js: 1900 was no leap year',
+    text: '6 passed, 1 failed in 3 files.\n  .holdfast/sample/leap-years.test.js: 1900 was not a leap year',
     isError: false,
   });
 });
 
-test('run_tests tells of files that cannot be run, and takes no name for a pattern', async () => {
+test('run_tests reports files that do not run, and does not treat names as patterns', async () => {
   const { here, run } = await demo();
   mkdirSync(join(here, 'tests/node_modules'), { recursive: true });
   writeFileSync(join(here, 'tests/node_modules/not-ours.test.js'), 'throw 1');
@@ -52,7 +52,7 @@ test('run_tests tells of files that cannot be run, and takes no name for a patte
   );
 });
 
-test('report_on_folder counts in subtasks and writes what it was allowed to', async () => {
+test('report_on_folder counts in subtasks and writes the report after approval', async () => {
   const { here, data, run } = await demo();
   mkdirSync(join(here, 'texts'));
   writeFileSync(join(here, 'texts/one.txt'), 'one two\nthree\n');
@@ -64,7 +64,7 @@ test('report_on_folder counts in subtasks and writes what it was allowed to', as
   expect(report).toContain('| texts/one.txt | 2 | 3 |\n| texts/picture.bin | not text | |\n');
 });
 
-test('count tells of one process when there was one', async () => {
+test('count reports a single process', async () => {
   const { run } = await demo();
   expect((await run('count', { to: 5, everyMs: 0 })).text).toBe('Counted to 5 in one process.');
 });

@@ -93,7 +93,7 @@ describe.each(kinds)('on $name', (kind) => {
 });
 
 test('wrong usage is told in one sentence, and no key is repeated', async () => {
-  const usage = 'says what there is.\n';
+  const usage = '.\n';
   const run = (env: NodeJS.ProcessEnv, ...args: string[]) => new Home(env).run('store', ...args);
   const cases: [NodeJS.ProcessEnv, string[], string][] = [
     [{}, ['rekey', '--store', 'sqlite:x.db'], 'HOLDFAST_KEYS is not set'],

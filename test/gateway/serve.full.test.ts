@@ -41,12 +41,12 @@ test.concurrent('says how it is used', async () => {
 });
 
 test.concurrent.each([
-  [['--port', 'x', '--', 'true'], '"x" is no port'],
-  [['--stdio', '--port', '1', '--', 'true'], 'either on a port or on standard input and output'],
-  [['--config', 'x', '--', 'true'], 'in a config or after --, not both'],
-  [['--store', 'redis://x', '--', 'true'], '"redis://x" is no place for tasks'],
-  [['--'], 'after -- comes the command'],
-  [[], 'there is no holdfast.json here'],
+  [['--port', 'x', '--', 'true'], '"x" is not a port'],
+  [['--stdio', '--port', '1', '--', 'true'], '--port and --stdio cannot be used together'],
+  [['--config', 'x', '--', 'true'], '--config and a command after -- cannot be used together'],
+  [['--store', 'redis://x', '--', 'true'], '"redis://x" is not a store URL'],
+  [['--'], '-- must be followed by the command'],
+  [[], 'this folder has no holdfast.json'],
 ])('wrong usage is told in a sentence: %j', async (words, sentence) => {
   const { code, stderr } = await run(...words);
   expect(code).toBe(2);

@@ -42,10 +42,10 @@ test('what one worker was killed over, another carries out', async () => {
 });
 
 test.each([
-  [[], '--store URL says where the tasks are'],
-  [['--store', 'memory:'], 'memory: is another one in every process'],
-  [['--store', 'redis://x'], '"redis://x" is no place for tasks'],
-  [['--store', 'sqlite:x', '--concurrency', 'many'], '--concurrency wants a whole number'],
+  [[], 'worker needs --store URL'],
+  [['--store', 'memory:'], 'memory: stores are private to one process'],
+  [['--store', 'redis://x'], '"redis://x" is not a store URL'],
+  [['--store', 'sqlite:x', '--concurrency', 'many'], '--concurrency must be a whole number'],
 ])('wrong usage is told in a sentence: %j', (words, sentence) => {
   const place = temporaryFolder();
   const config = ['--config', join(place, 'holdfast.json')];

@@ -42,7 +42,7 @@ export function story(given: Partial<TaskDetails> = {}): TaskDetails {
 }
 
 export function pass(given: Partial<PassSpan>): PassSpan {
-  return { number: 1, holder: 'host-1', from: 0, to: null, end: 'running', replayed: 0, ...given };
+  return { number: 1, worker: 'host-1', from: 0, to: null, end: 'running', replayed: 0, ...given };
 }
 
 /** A step, unless told otherwise. */

@@ -1,4 +1,4 @@
-/** Who gets in, and who does not: tokens, places, pages of other origins. */
+/** Access to the operator API: tokens, addresses and origins. */
 import { createServer } from 'node:http';
 import { networkInterfaces } from 'node:os';
 import { createTasks } from 'holdfast';
@@ -25,7 +25,7 @@ test.each([
   ['a wrong token', { authorization: 'Bearer operator-0123456789abcdeF' }],
   ['another scheme', { authorization: `Basic ${btoa(`operator:${operatorToken}`)}` }],
   ['a cookie', { cookie: `token=${operatorToken}` }],
-])('with %s nothing can be read or done, and the audit log says so', async (_, headers) => {
+])('with %s all requests are refused, and the audit log records it', async (_, headers) => {
   const { api, tasks } = await stage({ works: false });
   const { id } = await tasks.create('greet', { name: 'Ada' });
   for (const path of [...paths, `/tasks/${id}`]) {
@@ -42,12 +42,12 @@ test.each([
   expect(denied[0]).toMatchObject({ owner: null, reason: 'Operator: no token that is good for this (401).' });
 });
 
-test('a token in the address is none', async () => {
+test('a token in the URL is ignored', async () => {
   const { api } = await stage({ works: false });
   expect((await send(`${api}/about?token=${operatorToken}`)).status).toBe(401);
 });
 
-test('the operator sees everything, a caller with a token of the server its own', async () => {
+test('the operator sees all tasks, and a caller with a token of the server its own', async () => {
   const { ask } = await stage({ works: false });
   expect((await ask('/about')).body).toEqual({
     version: expect.stringMatching(/^\d+\.\d+\.\d+/),
@@ -58,14 +58,14 @@ test('the operator sees everything, a caller with a token of the server its own'
   expect((await ask('/about', { token: adasToken })).body).toMatchObject({ owner: ada });
 });
 
-test('without tokens of its own the server lets in the operator alone', async () => {
+test('a server without tokens for callers only admits the operator', async () => {
   const { ask } = await stage({ works: false, http: { auth: undefined as never } });
   expect((await ask('/tasks')).status).toBe(200);
   expect((await ask('/tasks', { token: adasToken })).status).toBe(401);
   expect((await ask('/tasks', { token: undefined })).status).toBe(401);
 });
 
-test('a page of another origin, or another name for this machine, is turned away before its token is looked at', async () => {
+test('another origin or host name is refused before the token is checked', async () => {
   const { ask } = await stage({ works: false });
   for (const headers of [
     { origin: 'https://elsewhere.example' },
@@ -81,7 +81,7 @@ test('a page of another origin, or another name for this machine, is turned away
   expect((await ask('/tasks', { headers: { origin: 'http://localhost:1234' } })).status).toBe(200);
 });
 
-test('what a form can send is not taken', async () => {
+test('requests that an HTML form can send are refused', async () => {
   const { ask, tasks } = await stage({ works: false });
   const { id } = await tasks.create('greet', { name: 'Ada' });
   for (const type of ['application/x-www-form-urlencoded', 'multipart/form-data', 'text/plain', ''])
@@ -91,14 +91,14 @@ test('what a form can send is not taken', async () => {
   expect((await tasks.get(id))!.phase).toBe('queued');
 });
 
-test('a browser that asks beforehand whether it may is told no', async () => {
+test('CORS preflight requests are refused', async () => {
   const { ask } = await stage({ works: false });
   const answer = await ask('/tasks', { method: 'OPTIONS' });
   expect(answer.status).toBe(405);
   expect(Object.keys(answer.headers).filter((name) => name.startsWith('access-control'))).toEqual([]);
 });
 
-test('who comes through a proxy, or from another machine, is refused unless that is allowed', async () => {
+test('requests from a proxy or another machine are refused unless allowed', async () => {
   const here = await stage({ works: false });
   const signs = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'];
   for (const sign of signs)
@@ -110,7 +110,7 @@ test('who comes through a proxy, or from another machine, is refused unless that
   expect((await there.ask('/about', { headers: { 'x-forwarded-for': '203.0.113.9' } })).status).toBe(200);
 });
 
-test('a desk that other machines could reach is refused at the start', async () => {
+test('an operator API that other machines can reach is refused at the start', async () => {
   await using tasks = createTasks({ store: () => openSqlite('memory:') });
   const serve = serveHttp(tasks, () => undefined as never, {
     host: '0.0.0.0',
@@ -148,13 +148,13 @@ test.runIf(outside)('a request that did not come from this machine itself gets 4
   expect(status).toBe(403);
 });
 
-test('a token that does not tell its bearer from others looks over nothing', async () => {
+test('a token that does not identify its bearer sees nothing', async () => {
   const { ask, tasks } = await stage({ works: false, owner: () => 'anonymous' });
   await tasks.create('greet', { name: 'Ada' }, { owner: 'anonymous' });
   expect((await ask('/tasks', { token: adasToken })).status).toBe(403);
 });
 
-test('callers are held to their limits here too, and the operator is not', async () => {
+test('the limits of callers apply here too, but not to the operator', async () => {
   const { ask } = await stage({ works: false, limits: { readsPerMinute: 3 } });
   const statuses = async (token: string) => {
     const answers: number[] = [];
@@ -165,7 +165,7 @@ test('callers are held to their limits here too, and the operator is not', async
   expect(await statuses(operatorToken)).toEqual([200, 200, 200, 200, 200]);
 });
 
-test('the desk is off unless it is switched on', async () => {
+test('the operator API is off by default', async () => {
   const { origin } = await stage({ works: false, http: { operator: undefined as never } });
   expect((await send(`${origin}/operator/`)).status).toBe(404);
   expect((await send(`${origin}/operator/api/about`, { token: operatorToken })).status).toBe(404);

@@ -1,4 +1,4 @@
-/** A question that a subtask asks is found by those who look for questions, and leads to where it is answered. */
+/** Questions of subtasks in lists, counts and changes. */
 import { describe, expect, test } from 'vitest';
 import type { OverviewReport, TaskSummary } from '../../src/operator/api.ts';
 import { kinds } from '../stores/kinds.ts';
@@ -16,7 +16,7 @@ import {
 
 const withDelegate = { tools: [...tools, delegate] };
 
-/** What was last told of each subtask. */
+/** The last summary received of each subtask. */
 function subtasks({ messages }: Listener): Map<string, TaskSummary> {
   return new Map(
     messages.flatMap((one) =>
@@ -26,14 +26,14 @@ function subtasks({ messages }: Listener): Map<string, TaskSummary> {
 }
 
 describe.each(kinds)('on $name', ({ place }) => {
-  test('it is in the list and the counts of what waits, until it is answered there', async () => {
+  test('a subtask is listed and counted as waiting until it is answered', async () => {
     const { tasks, ask, list, act } = await stage({ ...withDelegate, place: await place() });
     const { id } = await tasks.create('delegate');
     const child = await askedBelow(tasks, id);
     const overview = async () => (await ask<OverviewReport>('/overview?window=3600000')).body;
 
     expect((await list('?status=waiting')).tasks).toMatchObject([
-      { id: child, tool: 'approve', parentId: id, rootId: id, standing: 'waiting', openQuestions: 1 },
+      { id: child, tool: 'approve', parentId: id, rootId: id, status: 'waiting', openQuestions: 1 },
     ]);
     expect((await ask('/count?status=waiting')).body).toEqual({ count: 1, isMore: false });
     const { live, waiting, tools: byTool } = await overview();
@@ -41,7 +41,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     expect(waiting).toMatchObject([{ id: child }]);
     expect(byTool.find(({ tool }) => tool === 'approve')).toMatchObject({ running: 0, waiting: 1 });
     // Elsewhere its root speaks for it.
-    expect((await list()).tasks).toMatchObject([{ id, standing: 'running' }]);
+    expect((await list()).tasks).toMatchObject([{ id, status: 'running' }]);
 
     const response = { action: 'accept', content: { go: true } };
     expect((await act(child, 'answer', { key: 'approval', response })).status).toBe(200);
@@ -50,7 +50,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     expect((await overview()).live.waiting).toBe(0);
   });
 
-  test('those who follow changes are told when a subtask begins and ceases to ask', async () => {
+  test('changes include subtasks whose question is asked or answered', async () => {
     const { tasks, api, act } = await stage({ ...withDelegate, place: await place() });
     const listener = await listen(api);
     const { id } = await tasks.create('delegate');
@@ -62,7 +62,7 @@ describe.each(kinds)('on $name', ({ place }) => {
   });
 });
 
-test('nobody is told of the questions of others', async () => {
+test('changes never include questions of other owners', async () => {
   const { tasks, api, list } = await stage(withDelegate);
   const [adas, bobs] = [await listen(api, adasToken), await listen(api, bobsToken)];
   const { id } = await tasks.create('delegate', {}, { owner: ada });
@@ -76,7 +76,7 @@ test('nobody is told of the questions of others', async () => {
   expect(subtasks(bobs).size).toBe(0);
 });
 
-test('subtasks that do not ask are no news of their own, however many they are', async () => {
+test('subtasks without questions are not in the changes, however many there are', async () => {
   const { tasks, api } = await stage();
   const listener = await listen(api);
   const { id } = await tasks.create('family');
@@ -84,7 +84,7 @@ test('subtasks that do not ask are no news of their own, however many they are',
   expect(subtasks(listener).size).toBe(0);
 });
 
-test('what is asked below a plain call is told as of any other task', async () => {
+test('changes include questions below a plain call', async () => {
   const { tasks, api } = await stage(withDelegate);
   const listener = await listen(api);
   const { id } = await tasks.create('delegate', {}, { unpublished: true });

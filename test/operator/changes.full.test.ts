@@ -1,4 +1,4 @@
-/** News of all tasks: told, gone on with, and bounded whatever a reader does. */
+/** The stream of changes: contents, resumption and memory limits. */
 import { createServer, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { createTasks } from 'holdfast';
@@ -6,13 +6,13 @@ import { OperatorHandler } from 'holdfast/server';
 import { openSqlite } from 'holdfast/sqlite';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { ChangeMessage } from '../../src/operator/api.ts';
-import { Changes, mostNotes, mostTold } from '../../src/operator/changes.ts';
+import { Changes, maxNotes, maxTasksPerMessage } from '../../src/operator/changes.ts';
 import { EventBody } from '../../src/server/http/event-stream-body.ts';
 import { kinds } from '../stores/kinds.ts';
 import { adasToken, bobsToken, listen, operatorToken, send, stage, tools } from './stage.ts';
 
 describe.each(kinds)('on $name', ({ place }) => {
-  test('the first message says where to go on, and each change is told as its root stands then', async () => {
+  test('the first message has the position to resume from, and each change has the current root', async () => {
     const { tasks, api } = await stage({ place: await place() });
     const listener = await listen(api);
     expect(listener.messages).toEqual([
@@ -24,7 +24,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     expect([...listener.tasks.keys()]).toEqual([id]);
   });
 
-  test('after a break the reader goes on behind what it has heard', async () => {
+  test('after a disconnection the reader resumes after the last message', async () => {
     const { tasks, api } = await stage({ place: await place(), works: false });
     const first = await listen(api);
     const heard = await tasks.create('greet', { name: 'heard' });
@@ -37,7 +37,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     expect(second.tasks.has(heard.id)).toBe(false);
   });
 
-  test('what another process does is told too', async () => {
+  test('changes by another process are included', async () => {
     const at = await place();
     const here = await stage({ place: at, works: false });
     const elsewhere = await stage({ place: at, works: false });
@@ -54,7 +54,7 @@ describe.each(kinds)('on $name', ({ place }) => {
 });
 
 test.each(['another.3', 'rubbish', '.', `${'a'.repeat(12)}.1`])(
-  'a reader that last heard "%s" is told to look at everything anew',
+  'a reader with the unknown last id "%s" receives a reset',
   async (lastId) => {
     const { api } = await stage({ works: false });
     expect((await listen(api, operatorToken, lastId)).messages).toEqual([
@@ -73,7 +73,7 @@ test('a number from before a restart, or from the future, leads to a reset', asy
   expect(restarted.messages[0]!.type).toBe('reset');
 });
 
-/** Changes without HTTP, so that the test decides when more is asked for. */
+/** Changes without HTTP, so that the test controls when the next message is read. */
 async function followed() {
   const tasks = createTasks({ store: () => openSqlite('memory:'), tools });
   onTestFinished(() => tasks.close());
@@ -88,33 +88,33 @@ async function followed() {
   return { tasks, changes, next, make, abort, messages };
 }
 
-test('many changes of one task are one, and so many tasks as fit come in one message', async () => {
+test('changes of one task are combined, and one message contains as many tasks as fit', async () => {
   const { tasks, next, make } = await followed();
-  const made = await make(mostTold);
+  const made = await make(maxTasksPerMessage);
   for (const { id } of made) await tasks.cancel(id);
   const message = await next();
   if (message.type !== 'changes') throw new Error('It was a reset.');
-  expect(message.tasks.map(({ id, status: standing }) => [id, standing])).toEqual(
+  expect(message.tasks.map(({ id, status }) => [id, status])).toEqual(
     made.map(({ id }) => [id, 'cancelled']),
   );
 });
 
-test('more than fit are told as a reset, and after it news comes again', async () => {
+test('more changes than fit become a reset, and later changes arrive again', async () => {
   const { next, make } = await followed();
-  await make(mostTold + 1);
+  await make(maxTasksPerMessage + 1);
   expect((await next()).type).toBe('reset');
   const [one] = await make(1);
   expect(await next()).toMatchObject({ type: 'changes', tasks: [{ id: one!.id }] });
 });
 
-test('a reader that asks for nothing holds nothing: notes are bounded, and it is told a reset', async () => {
+test('notes are bounded for a slow reader, which then receives a reset', async () => {
   const { changes, next, make } = await followed();
   for (let n = 0; n < 12; n++) await make(1_000);
-  expect(changes.size).toBe(mostNotes);
+  expect(changes.size).toBe(maxNotes);
   expect((await next()).type).toBe('reset');
 });
 
-test('calls that were answered directly come and go, and are no news', async () => {
+test('calls that were answered directly cause no message', async () => {
   const { tasks, next, make } = await followed();
   await tasks.work();
   const requests = await tasks.requests();
@@ -133,7 +133,7 @@ test('calls that were answered directly come and go, and are no news', async () 
   });
 });
 
-test('what many are told of is read once', async () => {
+test('a task is read once for many readers', async () => {
   const { tasks, changes, next, make } = await followed();
   const { signal } = new AbortController();
   const others = Array.from({ length: 9 }, () => changes.follow({}, { signal }));
@@ -146,14 +146,14 @@ test('what many are told of is read once', async () => {
   expect(reads).toHaveBeenCalledTimes(made.length);
 });
 
-test('who leaves is not waited for', async () => {
+test('a reader that disconnects is not waited for', async () => {
   const { abort, messages } = await followed();
   const next = messages.next();
   abort.abort();
   expect(await next).toEqual({ done: true, value: undefined });
 });
 
-test('a reader that takes nothing gets no more than one message in its buffer, whatever happens meanwhile', async () => {
+test('at most one message is buffered for a reader that reads nothing', async () => {
   const tasks = createTasks({ store: () => openSqlite('memory:'), tools });
   const handler = new OperatorHandler(tasks, { operator: { token: operatorToken } });
   let response: ServerResponse | undefined;
@@ -189,21 +189,21 @@ test('a reader that takes nothing gets no more than one message in its buffer, w
     handedOver = now;
   }
   // Megabytes of changes, of which at most one message is made.
-  const oneMessage = mostTold * 2_500;
+  const oneMessage = maxTasksPerMessage * 2_500;
   for (let more = 0; more < 10; more++) {
     expect((await round()) - handedOver).toBeLessThan(oneMessage);
     expect(response!.writableLength).toBeLessThan(oneMessage);
   }
 });
 
-test('a stream with nothing to say says that it is still there', async () => {
+test('an idle stream sends heartbeats', async () => {
   const events = new EventBody(() => {}, 1);
   const { value } = await events.stream.getReader().read();
   expect(new TextDecoder().decode(value)).toBe(': keepalive\n\n');
   events.end();
 });
 
-test('so many may listen, and no more', async () => {
+test('the number of streams is limited', async () => {
   const { api } = await stage({ works: false });
   const listeners = await Promise.all(Array.from({ length: 64 }, () => listen(api)));
   const changes = () => send(`${api}/changes`, { token: operatorToken });
@@ -219,7 +219,7 @@ test('so many may listen, and no more', async () => {
     .toBe('open');
 });
 
-test('a caller can shut out neither the operator nor other callers', async () => {
+test('a caller cannot use up the streams of the operator or other callers', async () => {
   const { api } = await stage({ works: false });
   await Promise.all(Array.from({ length: 8 }, () => listen(api, adasToken)));
   const more = await send<{ error: { message: string } }>(`${api}/changes`, { token: adasToken });

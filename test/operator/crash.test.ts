@@ -1,4 +1,4 @@
-/** A worker that is killed, and what the operator sees of it. */
+/** A killed worker in the history of its task. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -11,7 +11,7 @@ import { kinds } from '../stores/kinds.ts';
 import { stage } from './stage.ts';
 
 describe.each(kinds)('on $name', ({ place: fresh }) => {
-  test('a worker that was killed with -9 is a crashed pass, and the next one goes on behind its last step', async () => {
+  test('a worker killed with -9 leaves a crashed pass, and the next pass resumes after its last step', async () => {
     const place = await fresh();
     const { tasks, story } = await stage({ place, tools: [voyage], works: false });
     const folder = temporaryFolder();
@@ -23,19 +23,19 @@ describe.each(kinds)('on $name', ({ place: fresh }) => {
     await until(() => linesOf(input.log).includes('wait for wind'));
     const before = await story(id);
     expect(before.passes).toMatchObject([{ number: 1, end: 'running', to: null }]);
-    expect(before.worker?.name).toBe(before.passes[0]!.holder);
+    expect(before.worker?.name).toBe(before.passes[0]!.worker);
     await worker.kill();
 
     writeFileSync(input.gate, '');
     await tasks.work();
     await tasks.outcome(id);
     const { passes, calls, task, events } = await story(id);
-    expect(task).toMatchObject({ standing: 'completed', passes: 2 });
+    expect(task).toMatchObject({ status: 'completed', passes: 2 });
     expect(passes).toMatchObject([
       { number: 1, end: 'crashed', replayed: 0 },
       { number: 2, end: 'ended', replayed: 3 },
     ]);
-    expect(passes[0]!.holder).not.toBe(passes[1]!.holder);
+    expect(passes[0]!.worker).not.toBe(passes[1]!.worker);
     // It was last alive when its third step was committed, and that was before the other took over.
     const recorded = events.filter(({ event }) => event.type === 'recorded');
     expect(passes[0]!.to).toBe(recorded[2]!.at);

@@ -1,4 +1,4 @@
-/** The files of the dashboard: nothing but those, under a policy that lets in nothing else. */
+/** Only the files of the dashboard are served, with a strict content security policy. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -56,13 +56,13 @@ test.each([
   expect((await dashboardFile(path, built())).status).toBe(404);
 });
 
-test('a dashboard that was not built says how to build it', async () => {
+test('the error for a missing dashboard build explains how to build it', async () => {
   const response = await dashboardFile('', join(tmpdir(), 'holdfast-not-built'));
   expect(response.status).toBe(503);
   expect(await response.text()).toContain('npm run prepare');
 });
 
-test('no token is asked for the files, and without the last slash one is led to it', async () => {
+test('the files need no token, and a missing trailing slash redirects', async () => {
   const { origin } = await stage({ works: false });
   expect(await send(`${origin}/operator`)).toMatchObject({
     status: 308,

@@ -1,4 +1,4 @@
-/** The desk in front of a gateway: how it is switched on, and a call of another server that is made again. */
+/** The operator API of a gateway, and the retry of a call to an upstream. */
 import { expect, onTestFinished, test } from 'vitest';
 import { Operator } from '../../src/operator/operator.ts';
 import { temporaryFolder } from '../cli/terminal.ts';
@@ -13,13 +13,13 @@ function served(options: string, env = '') {
   return holdfast(command, { cwd: temporaryFolder() }, env);
 }
 
-test('holdfast serve --operator prints where the dashboard is, with a token that is good', async () => {
+test('holdfast serve --operator prints the address of the dashboard with a valid token', async () => {
   const [, url, token] = await served('--operator').says(/^dashboard (http:\S+)#token=([\w-]{22,})$/m);
   expect((await send(`${url}api/about`, { token: token! })).status).toBe(200);
   expect((await send(`${url}api/about`)).status).toBe(401);
 });
 
-test('a token of the environment is taken, and not printed', async () => {
+test('a token from the environment is used and not printed', async () => {
   const token = 'from-the-environment-0123456789';
   const gateway = served('--operator --json', `HOLDFAST_OPERATOR_TOKEN=${token}`);
   const [line, url] = await gateway.says(/^\{"ready":.*"dashboard":"([^"]*)"\}$/m);
@@ -32,7 +32,7 @@ test('without --operator there is no dashboard', async () => {
   expect((await send(`${url}/operator/`)).status).toBe(404);
 });
 
-test('a call of another server that was cancelled is begun anew by a retry', async () => {
+test('a retry calls the upstream again for a cancelled call', async () => {
   await using stage = await openGateway({ mcpServers: { toy } });
   const { tasks } = stage.gateway;
   const client = await connectOurClient(stage.url, { isModern: true });

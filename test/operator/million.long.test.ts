@@ -13,11 +13,11 @@ const tasks = Number(process.env.HOLDFAST_CROWD ?? 1_000_000);
 const spanMs = 24 * 3_600_000;
 
 const filters: Readonly<Record<string, TaskFilter>> = {
-  'standing: lost': { statuses: ['lost'] },
-  'standing: failed': { statuses: ['failed'] },
-  'standing: running': { statuses: ['running'] },
-  'standing: queued': { statuses: ['queued'] },
-  'standing: completed': { statuses: ['completed'] },
+  'status: lost': { statuses: ['lost'] },
+  'status: failed': { statuses: ['failed'] },
+  'status: running': { statuses: ['running'] },
+  'status: queued': { statuses: ['queued'] },
+  'status: completed': { statuses: ['completed'] },
   'tool: rare': { tool: rare.tool },
   'tool: common': { tool: 'tool_3' },
   'owner: rare': { owner: rare.owner },

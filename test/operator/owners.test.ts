@@ -1,4 +1,4 @@
-/** A viewer with an owner: everything of others is not there. */
+/** A viewer with an owner only sees tasks of that owner. */
 import { describe, expect, test } from 'vitest';
 import type { OverviewReport } from '../../src/operator/api.ts';
 import { logOf } from '../audit/log.ts';
@@ -6,7 +6,7 @@ import { kinds } from '../stores/kinds.ts';
 import { ada, adasToken, asked, bob, bobsToken, type Listener, listen, stage } from './stage.ts';
 
 describe.each(kinds)('on $name', ({ place }) => {
-  test('lists, counts, overviews and changes tell of nobody else', async () => {
+  test('lists, counts, overviews and changes contain no other owners', async () => {
     const { tasks, list, ask, api } = await stage({ place: await place() });
     const adas = await listen(api, adasToken);
     const operators = await listen(api);
@@ -31,7 +31,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     expect(adas.tasks.has(other.id)).toBe(false);
   });
 
-  test('a cursor is good for its owner, and does not count what others have', async () => {
+  test('a cursor is only valid for its owner, and does not reveal the number of other tasks', async () => {
     const { tasks, list, ask } = await stage({ place: await place(), works: false });
     const ids: string[] = [];
     for (let n = 0; n < 3; n++) {
@@ -48,11 +48,11 @@ describe.each(kinds)('on $name', ({ place }) => {
     ])
       expect(await ask(`/tasks?cursor=${cursor}`, { token })).toMatchObject({
         status: 400,
-        body: { error: { message: expect.stringContaining('not made for this caller') } },
+        body: { error: { message: expect.stringContaining('belongs to another caller') } },
       });
   });
 
-  test('another owner’s task is answered like one that is not there, and nothing can be done to it', async () => {
+  test('another owner’s task cannot be distinguished from an unknown one, and cannot be changed', async () => {
     const { tasks, ask } = await stage({ place: await place() });
     const { id } = await tasks.create('approve', {}, { owner: bob });
     await asked(tasks, id);
@@ -83,7 +83,7 @@ describe.each(kinds)('on $name', ({ place }) => {
   });
 });
 
-test('what was removed is told only to those who may know that it was there', async () => {
+test('a removed task is only reported to viewers who were allowed to see it', async () => {
   const { tasks, act, api } = await stage();
   const { id } = await tasks.create('greet', { name: 'Bob' }, { owner: bob });
   await tasks.outcome(id);

@@ -1,6 +1,6 @@
 /**
- * A store with very many tasks, made cheaply: a few real ones as patterns, and rows that are copies of them under other
- * ids, owners, tools and moments. What is rare stands at the far end, behind all the others.
+ * Fills a store with very many tasks cheaply: a few real tasks are copied under other ids, owners, tools and times. Rare
+ * tasks are the oldest.
  */
 import { DatabaseSync } from 'node:sqlite';
 import type { Database, DoneTask, Task } from 'holdfast';
@@ -20,7 +20,7 @@ export interface Crowd {
   readonly stepMs: number;
 }
 
-/** What is rare, and how often it occurs: at the beginning, that is farthest from what is listed first. */
+/** The number of tasks of each rare kind. They are the oldest, so lists reach them last. */
 export const rare = { owner: 'the rare owner', tool: 'rare_tool', count: 30, failedEach: 500 } as const;
 
 const endings = {

@@ -1,4 +1,4 @@
-/** What an author declared secret is shown to nobody who looks on. */
+/** Secret fields are redacted for operators. */
 import { describe, expect, test } from 'vitest';
 import { kinds } from '../stores/kinds.ts';
 import { ada, adasToken, asked, operatorToken, stage } from './stage.ts';
@@ -20,7 +20,7 @@ describe.each(kinds)('on $name', ({ place }) => {
       }
   });
 
-  test('of a tool that this process does not know no value is shown', async () => {
+  test('all values of an unknown tool are redacted', async () => {
     const at = await place();
     const first = await stage({ place: at });
     const { id } = await first.tasks.create('greet', { name: 'xyzzy' });

@@ -1,4 +1,4 @@
-/** Every request of the API over real HTTP, on both stores. */
+/** All requests of the API over HTTP, on both stores. */
 import { durableTool, type Tasks } from 'holdfast';
 import { describe, expect, test } from 'vitest';
 import type { OverviewReport, TaskSummary } from '../../src/operator/api.ts';
@@ -25,7 +25,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     expect(seen).toEqual(ids);
 
     expect((await list('?status=cancelled&status=failed')).tasks).toMatchObject([
-      { id: ids[0], standing: 'cancelled', problem: 'Not wanted.' },
+      { id: ids[0], status: 'cancelled', problem: 'Not wanted.' },
     ]);
     expect((await list('?owner=b')).tasks.map(({ id }) => id)).toEqual([ids[3]]);
     expect((await list(`?text=${ids[2]}`)).tasks.map(({ id }) => id)).toEqual([ids[2]]);
@@ -33,7 +33,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     expect((await ask('/count?status=queued')).body).toEqual({ count: 4, isMore: false });
   });
 
-  test('an owner whose name no database can hold as it is stands in nobody’s way', async () => {
+  test('an owner name that databases cannot store causes no error', async () => {
     const { tasks, list, story } = await stage({ place: await place(), works: false });
     const odd = await tasks.create('greet', { name: 'a' }, { owner: 'half \ud800, zero \0' });
     const usual = await tasks.create('greet', { name: 'b' });
@@ -41,14 +41,14 @@ describe.each(kinds)('on $name', ({ place }) => {
     expect((await story(odd.id)).task.id).toBe(odd.id);
   });
 
-  test('the story of a task tells of its passes, calls, result and audit log', async () => {
+  test('the details of a task contain its passes, calls, result and audit log', async () => {
     const { tasks, story } = await stage({ place: await place() });
     const { id } = await tasks.create('greet', { name: 'Ada' });
     await tasks.outcome(id);
     await tasks.recorder!.flush();
     const told = await story(id);
     expect(told).toMatchObject({
-      task: { id, standing: 'completed', tool: 'greet', passes: 1 },
+      task: { id, status: 'completed', tool: 'greet', passes: 1 },
       origin: { dialect: 'direct', method: 'tools/call' },
       arguments: { name: 'Ada' },
       outcome: {
@@ -70,14 +70,14 @@ describe.each(kinds)('on $name', ({ place }) => {
     expect(told.audit.map(({ action }) => action)).toEqual(expect.arrayContaining(['created', 'ended']));
   });
 
-  test('subtasks are told of in the story of their parent, and have stories of their own', async () => {
+  test('the details of a task contain its subtasks, which have details of their own', async () => {
     const { tasks, story } = await stage({ place: await place() });
     const { id } = await tasks.create('family');
     await tasks.outcome(id);
     const { children, calls } = await story(id);
-    expect(children.map(({ tool, status: standing, parentId }) => ({ tool, standing, parentId }))).toEqual([
-      { tool: 'line', standing: 'completed', parentId: id },
-      { tool: 'line', standing: 'completed', parentId: id },
+    expect(children.map(({ tool, status, parentId }) => ({ tool, status, parentId }))).toEqual([
+      { tool: 'line', status: 'completed', parentId: id },
+      { tool: 'line', status: 'completed', parentId: id },
     ]);
     expect(calls.filter(({ kind }) => kind === 'start').map(({ childId }) => childId)).toEqual(
       children.map((child) => child.id),
@@ -88,7 +88,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     });
   });
 
-  test('a question is answered once, with what fits it', async () => {
+  test('a question is answered once, with a valid answer', async () => {
     const { tasks, act, story } = await stage({ place: await place() });
     const { id } = await tasks.create('approve');
     await asked(tasks, id);
@@ -103,19 +103,19 @@ describe.each(kinds)('on $name', ({ place }) => {
     await tasks.outcome(id);
     expect(await act(id, 'answer', { key: 'approval', response: accept })).toMatchObject({ status: 409 });
     expect(await story(id)).toMatchObject({
-      task: { standing: 'completed' },
+      task: { status: 'completed' },
       questions: [{ key: 'approval', state: 'answered', response: accept }],
     });
     expect(await logOf(tasks, { taskId: id, action: 'answered' })).toMatchObject([{ by: 'operator' }]);
   });
 
-  test('a tree is cancelled from any place in it, and what is done is refused', async () => {
+  test('any task of a tree cancels it, and a finished task cannot be cancelled', async () => {
     const { tasks, act, ask } = await stage({ place: await place() });
     const { id } = await tasks.create('approve');
     await asked(tasks, id);
     expect(await act(id, 'cancel', { reason: 'Too late.' })).toMatchObject({
       status: 200,
-      body: { id, standing: 'cancelled', problem: 'Too late.' },
+      body: { id, status: 'cancelled', problem: 'Too late.' },
     });
     expect(await act(id, 'cancel')).toMatchObject({
       status: 409,
@@ -127,11 +127,11 @@ describe.each(kinds)('on $name', ({ place }) => {
     expect((await ask('/tasks/nobody/cancel', { method: 'POST', body: {} })).status).toBe(404);
   });
 
-  test('what failed is retried once, however often it is asked for, with the same arguments', async () => {
+  test('a failed task is retried once with the same arguments, however often it is requested', async () => {
     const { tasks, act, story, list } = await stage({ place: await place() });
     const { id } = await tasks.create('break', { any: 'thing' }, { owner: ada });
     await tasks.outcome(id);
-    expect((await story(id)).task).toMatchObject({ standing: 'failed', problem: 'It broke.' });
+    expect((await story(id)).task).toMatchObject({ status: 'failed', problem: 'It broke.' });
 
     const answers = await Promise.all([1, 2, 3].map(() => act(id, 'retry')));
     const [again] = answers.map(({ body }) => body.id);
@@ -145,13 +145,13 @@ describe.each(kinds)('on $name', ({ place }) => {
     expect(await story(again!)).toMatchObject({
       retryOf: id,
       arguments: { any: 'thing' },
-      task: { owner: ada, tool: 'break', standing: 'failed' },
+      task: { owner: ada, tool: 'break', status: 'failed' },
       audit: expect.arrayContaining([expect.objectContaining({ action: 'created', by: 'operator' })]),
     });
     expect((await act(again!, 'retry')).body.id).not.toBe(again);
   });
 
-  test('what is done well, alive, a subtask, or of an unknown tool is not retried, and it is said why', async () => {
+  test('a retry of a completed or live task, a subtask, or an unknown tool is refused with a reason', async () => {
     const at = await place();
     const { tasks, act } = await stage({ place: at });
     const done = await tasks.create('greet', { name: 'Ada' });
@@ -173,7 +173,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     });
   });
 
-  test('a tree that is done is purged, and nothing of it is left', async () => {
+  test('a finished tree is purged completely', async () => {
     const { tasks, act, ask, list } = await stage({ place: await place() });
     const { id } = await tasks.create('family');
     await tasks.outcome(id);
@@ -188,7 +188,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     expect(await logOf(tasks, { taskId: id, action: 'deleted' })).toMatchObject([{ by: 'operator' }]);
   });
 
-  test('an overview counts what there is and what ended, and names a few', async () => {
+  test('an overview counts live and finished tasks, and lists a few', async () => {
     const { tasks, ask } = await stage({ place: await place() });
     const greeted = await tasks.create('greet', { name: 'Ada' });
     const broken = await tasks.create('break');
@@ -206,7 +206,7 @@ describe.each(kinds)('on $name', ({ place }) => {
   });
 });
 
-test('a long journal is read in many turns, and little of it is told', async () => {
+test('a long journal is read in many turns of the event loop and shortened', async () => {
   const rows = Array.from({ length: 1_000 }, (_, n) => ({ n, text: 'y'.repeat(100) }));
   const long = durableTool('long', {}, async (_, task) => {
     for (let n = 0; n < 80; n++) await task.step(`${n}`, () => rows);
@@ -221,7 +221,7 @@ test('a long journal is read in many turns, and little of it is told', async () 
   expect(JSON.stringify(told).length).toBeLessThan(300_000);
 });
 
-test('subtasks are read one in a turn, because the result of each may be large', async () => {
+test('each subtask is read in its own turn of the event loop, because results can be large', async () => {
   const one = durableTool('one', {}, async () => 'Done.');
   const many = durableTool('many', {}, async (_, task) => {
     for (const subtask of await Promise.all(Array.from({ length: 40 }, () => task.start(one))))
@@ -235,7 +235,7 @@ test('subtasks are read one in a turn, because the result of each may be large',
   expect(turns).toBeGreaterThan(40);
 });
 
-/** The story of a task, and how many turns others had meanwhile. */
+/** The details of a task, and the number of turns of the event loop that reading took. */
 async function toldInTurns(tasks: Tasks, id: string) {
   let turns = 0;
   let isOver = false;
@@ -249,7 +249,7 @@ async function toldInTurns(tasks: Tasks, id: string) {
   return { told, turns };
 }
 
-test('a large result is left out of the story, and comes when it is asked for', async () => {
+test('a large result is omitted from the details, and returned by its own request', async () => {
   const { tasks, story, ask } = await stage();
   const { id } = await tasks.create('greet', { name: 'x'.repeat(100_000) });
   expect((await ask(`/tasks/${id}/result`)).status).toBeOneOf([200, 409]);
@@ -269,7 +269,7 @@ test.each([
   ['/tasks?cursor=rubbish', 'cursor'],
   ['/overview?window=1', '"window" must be a whole number of milliseconds'],
   ['/about?x=1', 'There is no "x" here; leave it out.'],
-])('GET %s says what is wrong with it', async (path, message) => {
+])('GET %s is refused with the reason', async (path, message) => {
   const { ask } = await stage({ works: false });
   expect(await ask(path)).toMatchObject({
     status: 400,
@@ -277,7 +277,7 @@ test.each([
   });
 });
 
-test('bodies that cannot be are refused with what to do', async () => {
+test('invalid bodies are refused with a hint', async () => {
   const { tasks, ask } = await stage({ works: false });
   const { id } = await tasks.create('approve');
   const post = (text: string, action = 'cancel') => ask(`/tasks/${id}/${action}`, { method: 'POST', text });
@@ -311,7 +311,7 @@ test('other methods and other paths are refused', async () => {
     expect((await ask(path)).status, path).toBe(404);
 });
 
-test('what is said back of a request is short, however long it was', async () => {
+test('errors quote a long request in short', async () => {
   const { tasks, ask, act } = await stage({ works: false });
   const long = 'x'.repeat(10_000);
   for (const path of [`/tasks?${long}=1`, `/tasks?status=${long}`, `/tasks?limit=${long}`, `/${long}`])

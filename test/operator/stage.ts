@@ -1,4 +1,4 @@
-/** A server with the operator's desk on a store, and somebody who speaks HTTP to it. */
+/** A server with the operator API, and an HTTP client for it. */
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { text as textOf } from 'node:stream/consumers';
@@ -28,7 +28,7 @@ const approve = durableTool('approve', { description: 'Asks.' }, async (_, task)
   return answer.action === 'accept' && answer.content.go ? 'Went.' : 'Stayed.';
 });
 
-/** Has the question asked by a subtask. */
+/** Starts a subtask that asks the question. */
 export const delegate = durableTool('delegate', {}, async (_, task) => (await task.start(approve)).result());
 
 export const tools = [
@@ -68,7 +68,7 @@ interface Sent {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** As `fetch`, which does not let us choose host and origin. */
+/** Like `fetch`, but with any host and origin. */
 export async function send<T = unknown>(
   url: string,
   { token, method = 'GET', body, text, headers }: Sent = {},
@@ -143,7 +143,7 @@ export async function stage({ place, works = true, http, ...options }: StageOpti
 
 export type Listener = Awaited<ReturnType<typeof listen>>;
 
-/** Hears a stream of changes, until the end of the test. */
+/** Reads a stream of changes until the end of the test. */
 export async function listen(api: string, token = operatorToken, lastId?: string) {
   const headers = {
     authorization: `Bearer ${token}`,

@@ -1,4 +1,4 @@
-/** The story of a task out of its commits, written down by hand. */
+/** The history of a task from hand-written commits. */
 import { aTask } from 'holdfast/store/testing';
 import { expect, test } from 'vitest';
 import { toRecord } from '../../src/engine/replay/journal.ts';
@@ -14,7 +14,7 @@ function told(commits: readonly [number, readonly TaskEvent[], ...Json[]][], own
   const reader = new HistoryReader({ own, of: () => [] });
   for (const [n, [at, events, ...journal]] of commits.entries())
     reader.read({ version: n + 1, at, events, journal } satisfies HistoryCommit);
-  return reader.told((create(undefined, aTask(), 100) as Change).task);
+  return reader.history((create(undefined, aTask(), 100) as Change).task);
 }
 
 const claimed = (epoch: number, takenFrom?: string): TaskEvent => ({
@@ -46,12 +46,12 @@ test('a pass whose claim was taken over has crashed, and ends when it was last k
     [450, [{ type: 'finished', outcome: 'result' }]],
   ]);
   expect(passes).toEqual([
-    { number: 1, holder: 'worker 1', from: 110, to: 150, end: 'crashed', replayed: 0 },
-    { number: 2, holder: 'worker 2', from: 400, to: 450, end: 'ended', replayed: 1 },
+    { number: 1, worker: 'worker 1', from: 110, to: 150, end: 'crashed', replayed: 0 },
+    { number: 2, worker: 'worker 2', from: 400, to: 450, end: 'ended', replayed: 1 },
   ]);
 });
 
-test('a pass is parked, released, or under way', () => {
+test('a pass is parked, released, or running', () => {
   const { passes } = told([
     [100, [{ type: 'created' }, claimed(1)], opening],
     [120, [{ type: 'parked', until: null }]],
@@ -66,7 +66,7 @@ test('a pass is parked, released, or under way', () => {
   ]);
 });
 
-test('a call begins when the one before it settled, and keeps the tries that failed', () => {
+test('a call starts when the previous one settled, and keeps its failed attempts', () => {
   const { calls, arguments: given } = told([
     [100, [{ type: 'created' }, claimed(1)], opening],
     [
@@ -109,7 +109,7 @@ test('a call begins when the one before it settled, and keeps the tries that fai
   ]);
 });
 
-test('a call that a crash left unrecorded begins with the pass that made it again', () => {
+test('a call that was not recorded before a crash starts with the pass that repeated it', () => {
   const { calls } = told([
     [100, [{ type: 'created' }, claimed(1)], opening],
     [500, [claimed(2, 'worker 1')]],
@@ -143,7 +143,7 @@ test('a subtask is found from its start and from its result', () => {
   ]);
 });
 
-test('large values are shortened, and values of a tool that nobody knows are hidden', () => {
+test('large values are shortened, and values of an unknown tool are redacted', () => {
   const large = Array.from({ length: 100_000 }, (_, n) => ({ n, text: 'x'.repeat(100) }));
   const commits: [number, TaskEvent[], ...Json[]][] = [
     [100, [{ type: 'created' }, claimed(1)], { arguments: { large } }],
@@ -166,7 +166,7 @@ test('large values are shortened, and values of a tool that nobody knows are hid
   expect(hidden.calls[0]!.value).toBe('[redacted]');
 });
 
-test('of very many events and calls the middle is left out, but nothing that is open', () => {
+test('of very many events and calls the middle is omitted, except open calls', () => {
   const steps = Array.from({ length: 5_000 }, (_, n): [number, TaskEvent[], Json] => [
     200 + n,
     [recorded],

@@ -1,4 +1,4 @@
-/** Operators' queries hold up nobody else: they are bounded in time, and files are read in a thread. */
+/** Operators' queries do not delay other work: they are limited in time, and files are read in a thread. */
 import { execFile } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { promisify } from 'node:util';
@@ -17,7 +17,7 @@ import { sqliteSource } from '../../src/stores/sqlite/query/query.ts';
 import { temporaryFile } from '../kit/lifetime.ts';
 import { withCode } from '../kit/with-code.ts';
 
-/** A file with tasks; of every fifty one is of another tool, and one in ten was cancelled. */
+/** A file with tasks: one in fifty is of another tool, and one in ten was cancelled. */
 async function fileOf(count: number): Promise<string> {
   const file = temporaryFile();
   const { store, close } = await openSqlite(file);
@@ -32,7 +32,7 @@ async function fileOf(count: number): Promise<string> {
   return file;
 }
 
-/** Reads the file here; by default every query has taken too long as soon as it begins. */
+/** Reads the file in this thread; by default every query exceeds its time limit at once. */
 function surveyorOf(file: string, isOver = true): TaskQueries {
   const db = connect(file, { readOnly: true });
   onTestFinished(() => db.close());
@@ -66,14 +66,14 @@ describe('a query that takes too long', () => {
     expect(pages).toBeGreaterThan(1);
   });
 
-  test('counts what it has seen and says that there may be more', async () => {
+  test('returns the count so far and reports that there may be more', async () => {
     const counted = await surveyorOf(await fileOf(200)).count({ text: 'publish' }, 1_000);
     expect(counted).toMatchObject({ isMore: true });
     expect(counted.count).toBeGreaterThan(0);
     expect(counted.count).toBeLessThan(196);
   });
 
-  test('counts more than the newest tasks, however little is asked for', async () => {
+  test('counts more than the newest tasks, even with a small limit', async () => {
     const survey = surveyorOf(await fileOf(200));
     const filter: TaskFilter = { statuses: ['completed', 'cancelled'] };
     expect(await survey.count(filter, 1)).toEqual({ count: 1, isMore: true });
@@ -104,7 +104,7 @@ describe('the thread', () => {
     return () => started;
   }
 
-  test('is started by the first look at a file, and serves all that follow', async () => {
+  test('is started by the first query of a file, and serves all later queries', async () => {
     const started = countThreads();
     const heard = warnings();
     const { queries: survey, store, close } = await openSqlite(temporaryFile());
@@ -125,7 +125,7 @@ describe('the thread', () => {
     expect(started()).toBe(0);
   });
 
-  test('is done without where none can be started', async () => {
+  test('is not used if it cannot be started', async () => {
     const file = temporaryFile();
     const heard = warnings();
     const { queries: survey, store, close } = await openSqlite(file);
@@ -139,7 +139,7 @@ describe('the thread', () => {
     await expect.poll(() => heard).toContainEqual(expect.stringContaining('no thread can be started'));
   });
 
-  test('ends with its store, whoever is still looking', async () => {
+  test('ends with its store, even during a query', async () => {
     const { queries: survey, close } = await openSqlite(temporaryFile());
     const looking = survey.list({ limit: 1 });
     const outcome = expect(looking).rejects.toThrow(withCode('STORE_CLOSED'));

@@ -1,4 +1,4 @@
-/** Every survey takes the same examination: on both databases, plain and encrypted, in a file and in memory. */
+/** All implementations of queries pass the same tests: both databases, plain and encrypted, in a file and in memory. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,17 +28,17 @@ const memory = (options: Options) => async (): Promise<Place> => ({
 const notShared = 'a database in memory belongs to one connection';
 const encrypted = { encryption: encryption('first') };
 
-/** Every opening begins another key. */
+/** Each opening uses another key. */
 function rotating(): () => { readonly encryption: ReturnType<typeof encryption> } {
   const ids = ['first', 'second', 'third', 'fourth'];
   let opened = 0;
   return () => ({ encryption: { ...encryption(...ids), current: ids[Math.min(opened++, 3)]! } });
 }
 
-describe('the survey of a SQLite file', () => testQueries({ test, place: file(() => ({})) }));
-describe('the survey of a file whose keys rotate', () =>
+describe('queries of a SQLite file', () => testQueries({ test, place: file(() => ({})) }));
+describe('queries of a file whose keys rotate', () =>
   testQueries({ test, place: async () => file(rotating())() }));
-describe('the survey in memory, encrypted', () => testQueries({ test, place: memory(encrypted), notShared }));
+describe('queries in memory, encrypted', () => testQueries({ test, place: memory(encrypted), notShared }));
 
 describe('on Postgres', () => {
   let database: Awaited<ReturnType<typeof freshDatabase>>;
@@ -47,7 +47,7 @@ describe('on Postgres', () => {
   });
   afterAll(() => database.remove());
 
-  describe('the survey', () => testQueries({ test, place: async () => placeIn(database.url) }));
-  describe('the survey while keys rotate', () =>
+  describe('queries', () => testQueries({ test, place: async () => placeIn(database.url) }));
+  describe('queries while keys rotate', () =>
     testQueries({ test, place: async () => placeIn(database.url, rotating()) }));
 });

@@ -76,15 +76,15 @@ export function crashesOf(passes: readonly PassSpan[]): Crash[] {
     if (pass.end !== 'crashed') return [];
     const next = passes[i + 1];
     const at = pass.to ?? next?.from ?? pass.from;
-    const resumed = next && { resumedAt: next.from, resumedBy: next.holder, replayed: next.replayed };
-    return [{ at, holder: pass.holder, pass: pass.number, ...resumed }];
+    const resumed = next && { resumedAt: next.from, resumedBy: next.worker, replayed: next.replayed };
+    return [{ at, holder: pass.worker, pass: pass.number, ...resumed }];
   });
 }
 
 // --- Lanes of processes -----------------------------------------------------------------------------------
 
 function laneRows(passes: readonly PassSpan[], end: number): Row[] {
-  const lanes = Map.groupBy(passes, (pass) => pass.holder);
+  const lanes = Map.groupBy(passes, (pass) => pass.worker);
   return [...lanes].map(([holder, own]) => ({
     id: `process ${holder}`,
     kind: 'process',

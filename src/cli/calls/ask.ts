@@ -1,11 +1,11 @@
-/** Puts a question to whoever sits at the terminal: forms field by field, links to be opened elsewhere. */
+/** Asks a question at the terminal: a form field by field, or a link to open in a browser. */
 import { createInterface } from 'node:readline/promises';
 import type { ReadStream, WriteStream } from 'node:tty';
 import type { Answer, Question } from '../../client/questions/question-callback.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { clean, oneLine, type Paint, truncate, wrap } from '../views/terminal-text.ts';
 
-export interface Desk {
+export interface PromptTerminal {
   readonly input: ReadStream;
   readonly output: WriteStream;
   readonly paint: Paint;
@@ -14,98 +14,102 @@ export interface Desk {
 
 class Declined extends Error {}
 
-/** Rejects when the signal says that nobody need answer any more. */
-export async function ask(question: Question, signal: AbortSignal, desk: Desk): Promise<Answer> {
+/** Rejects when the signal aborts because an answer is no longer needed. */
+export async function ask(
+  question: Question,
+  signal: AbortSignal,
+  terminal: PromptTerminal,
+): Promise<Answer> {
   if (question.kind !== 'form' && question.kind !== 'url')
-    throw new Error(`A ${question.kind} question is not for people.`);
-  const person = personAt(desk, signal);
+    throw new Error(`A ${question.kind} question cannot be answered at a terminal.`);
+  const prompt = openPrompt(terminal, signal);
   try {
-    person.hear('yellow', '?', question.message || `It asks "${question.key}".`);
-    if (question.problem !== undefined) person.hear('red', '✖', question.problem);
+    prompt.printTitle('yellow', '?', question.message || `Question "${question.key}"`);
+    if (question.problem !== undefined) prompt.printTitle('red', '✖', question.problem);
     return question.kind === 'url'
-      ? await confirmed(question.url, person)
-      : await filled(fieldsOf(question.schema), person);
+      ? await askLink(question.url, prompt)
+      : await askForm(fieldsOf(question.schema), prompt);
   } catch (error) {
     if (!(error instanceof Declined)) throw error;
-    person.tell('Declined.');
+    prompt.printHint('Declined.');
     return { action: 'decline' };
   } finally {
-    person.leave();
+    prompt.close();
   }
 }
 
-async function filled(fields: readonly Field[], person: Person): Promise<Answer> {
+async function askForm(fields: readonly Field[], prompt: Prompt): Promise<Answer> {
   if (fields.length === 0) {
-    const agrees = await person.agrees('Go on?');
-    return agrees ? { action: 'accept', content: {} } : { action: 'decline' };
+    const isConfirmed = await prompt.confirm('Continue?');
+    return isConfirmed ? { action: 'accept', content: {} } : { action: 'decline' };
   }
-  person.tell('Enter takes what is in [brackets]; Ctrl-D declines.');
+  prompt.printHint('Press Enter to accept the value in [brackets], Ctrl-D to decline.');
   const content: Record<string, Json> = {};
   for (const field of fields) {
-    const value = await person.fill(field);
+    const value = await prompt.askField(field);
     if (value !== undefined) content[field.name] = value;
   }
   return { action: 'accept', content };
 }
 
-/** Nothing is opened here: whether a link is to be trusted is for people to see first. */
-async function confirmed(url: string, person: Person): Promise<Answer> {
-  person.tell('Open this link to go on:');
-  person.show(clean(url));
-  return { action: (await person.agrees('Done?')) ? 'accept' : 'decline' };
+/** Only prints the link: the user decides whether to trust it. */
+async function askLink(url: string, prompt: Prompt): Promise<Answer> {
+  prompt.printHint('Open this link to continue:');
+  prompt.printUnwrapped(clean(url));
+  return { action: (await prompt.confirm('Done?')) ? 'accept' : 'decline' };
 }
 
-type Person = ReturnType<typeof personAt>;
+type Prompt = ReturnType<typeof openPrompt>;
 
-/** Somebody at a terminal, for the time of one question. */
-function personAt({ input, output, paint, onInterrupt }: Desk, signal: AbortSignal) {
-  const left = new AbortController();
-  const over = AbortSignal.any([signal, left.signal]);
+/** The terminal while it asks one question. */
+function openPrompt({ input, output, paint, onInterrupt }: PromptTerminal, signal: AbortSignal) {
+  const closed = new AbortController();
+  const ended = AbortSignal.any([signal, closed.signal]);
   const lines = createInterface({ input, output, terminal: true, historySize: 0 });
   lines.on('SIGINT', () => onInterrupt());
-  lines.on('close', () => left.abort(new Declined()));
+  lines.on('close', () => closed.abort(new Declined()));
   const columns = () => output.columns || 80;
   const write = (line: string) => output.write(`${line}\n`);
 
-  const hear = (colour: 'yellow' | 'red', mark: string, text: string) => {
+  const printTitle = (colour: 'yellow' | 'red', mark: string, text: string) => {
     const [first, ...rest] = wrap(clean(text), columns() - 3);
     write(`${paint(colour, mark)} ${paint('bold', first!)}`);
     for (const line of rest) write(`  ${paint('bold', line)}`);
   };
-  const tell = (text: string) => {
+  const printHint = (text: string) => {
     for (const line of wrap(text, columns() - 3)) write(`  ${paint('dim', line)}`);
   };
-  const asked = (field: Field): Promise<string> => {
+  const readLine = (field: Field): Promise<string> => {
     const { label, hint, isRequired } = field;
     const fallback = shownFallback(field);
     const before = fallback === undefined ? (isRequired ? '' : ' []') : ` [${fallback}]`;
     const words = oneLine(label).replace(/:$/, '');
     const prompt = `${words}${hint === undefined ? '' : ` (${hint})`}${before}`;
     const end = /[?]$/.test(prompt) ? ' ' : ': ';
-    // Half of a narrow terminal is left for the answer.
+    // Leaves room for the answer.
     const shown = truncate(oneLine(prompt), Math.max(10, columns() - 16));
-    return lines.question(`  ${shown}${end}`, { signal: over }).catch((error: unknown) => {
-      throw over.aborted ? over.reason : error;
+    return lines.question(`  ${shown}${end}`, { signal: ended }).catch((error: unknown) => {
+      throw ended.aborted ? ended.reason : error;
     });
   };
-  /** Asks again until the words mean something. */
-  const fill = async (field: Field): Promise<Json | undefined> => {
-    if (field.description !== undefined) tell(field.description);
+  /** Asks again until the input is valid. */
+  const askField = async (field: Field): Promise<Json | undefined> => {
+    if (field.description !== undefined) printHint(field.description);
     for (const [i, { title }] of field.choices.entries())
       write(truncate(`  ${i + 1}  ${title}`, columns() - 1));
     for (;;) {
-      const read = field.read(await asked(field));
+      const read = field.read(await readLine(field));
       if ('value' in read) return read.value;
       for (const line of wrap(read.problem, columns() - 5)) write(`    ${paint('red', line)}`);
     }
   };
-  const agrees = async (prompt: string): Promise<boolean> => {
+  const confirm = async (prompt: string): Promise<boolean> => {
     const [field] = fieldsOf({ properties: { [prompt]: { type: 'boolean' } }, required: [prompt] });
-    return (await fill(field!)) === true;
+    return (await askField(field!)) === true;
   };
-  /** In one piece, however wide, so that it can be copied. */
-  const show = (text: string) => write(`  ${text}`);
-  return { hear, tell, show, fill, agrees, leave: () => lines.close() };
+  /** Not wrapped, so that it can be copied. */
+  const printUnwrapped = (text: string) => write(`  ${text}`);
+  return { printTitle, printHint, printUnwrapped, askField, confirm, close: () => lines.close() };
 }
 
 type Field = ReturnType<typeof fieldOf>;
@@ -129,22 +133,22 @@ function fieldOf(name: string, property: JsonObject, isRequired: boolean) {
   const { title, description, default: fallback } = property;
   const isList = property.type === 'array';
   const choices = choicesOf(isList && isJsonObject(property.items) ? property.items : property);
-  const { hint, read } = meaningOf(property, choices);
+  const { hint, read } = parserOf(property, choices);
   return {
     name,
     label: oneLine(typeof title === 'string' ? title : name),
-    /** What may be said, in short: `y/n`, `1 to 10`. */
+    /** The accepted input in short: `y/n`, `1 to 10`. */
     hint,
     description: typeof description === 'string' ? oneLine(description) : undefined,
     choices,
     isRequired,
     fallback,
-    /** The value, or what is wrong with the words. */
-    read: (words: string): Read => {
-      const said = words.trim();
-      if (said !== '') return read(said);
+    /** Returns the value, or what is wrong with the input. */
+    read: (input: string): Read => {
+      const text = input.trim();
+      if (text !== '') return read(text);
       if (fallback !== undefined) return { value: fallback };
-      return isRequired ? { problem: 'It is required.' } : { value: undefined };
+      return isRequired ? { problem: 'A value is required.' } : { value: undefined };
     },
   };
 }
@@ -165,7 +169,7 @@ function choicesOf({ enum: values, enumNames, oneOf, anyOf }: JsonObject): Choic
   }));
 }
 
-/** How the value that is taken without any words is shown. */
+/** The default value as it is shown in the prompt. */
 export function shownFallback({ fallback, choices }: Field): string | undefined {
   if (fallback === undefined) return undefined;
   if (typeof fallback === 'boolean') return fallback ? 'y' : 'n';
@@ -174,31 +178,31 @@ export function shownFallback({ fallback, choices }: Field): string | undefined 
   return Array.isArray(fallback) ? fallback.map(titleOf).join(', ') : titleOf(fallback as Json);
 }
 
-// --- What words mean --------------------------------------------------------------------------------------
+// --- Parsing the input ------------------------------------------------------------------------------------
 
-interface Meaning {
+interface Parser {
   readonly hint: string | undefined;
-  readonly read: (said: string) => Read;
+  readonly read: (text: string) => Read;
 }
 
-function meaningOf(property: JsonObject, choices: readonly Choice[]): Meaning {
+function parserOf(property: JsonObject, choices: readonly Choice[]): Parser {
   const { type, format } = property;
   const count = choices.length;
   if (type === 'array')
     return {
-      hint: `some of 1 to ${count}, with commas`,
-      read: (said) => readSome(said, property, choices),
+      hint: `numbers from 1 to ${count}, separated by commas`,
+      read: (text) => readSome(text, property, choices),
     };
-  if (count > 0) return { hint: `1 to ${count}`, read: (said) => readChoice(said, choices) };
+  if (count > 0) return { hint: `1 to ${count}`, read: (text) => readChoice(text, choices) };
   switch (type) {
     case 'boolean':
       return { hint: 'y/n', read: readYesOrNo };
     case 'integer':
     case 'number':
-      return { hint: rangeOf(property), read: (said) => readNumber(said, property) };
+      return { hint: rangeOf(property), read: (text) => readNumber(text, property) };
     case 'string':
     case undefined:
-      return { hint: formats[String(format)]?.hint, read: (said) => readText(said, property) };
+      return { hint: formats[String(format)]?.hint, read: (text) => readText(text, property) };
     default:
       return { hint: undefined, read: readJsonValue };
   }
@@ -211,73 +215,73 @@ function rangeOf({ type, minimum, maximum }: JsonObject): string {
   return type === 'integer' ? 'a whole number' : 'a number';
 }
 
-function readYesOrNo(said: string): Read {
-  const value = { y: true, yes: true, true: true, n: false, no: false, false: false }[said.toLowerCase()];
-  return value === undefined ? { problem: 'Say y or n.' } : { value };
+function readYesOrNo(text: string): Read {
+  const value = { y: true, yes: true, true: true, n: false, no: false, false: false }[text.toLowerCase()];
+  return value === undefined ? { problem: 'Enter y or n.' } : { value };
 }
 
-function readNumber(said: string, { type, minimum, maximum }: JsonObject): Read {
-  const value = Number(said);
-  if (!Number.isFinite(value)) return { problem: `${oneLine(said)} is no number.` };
+function readNumber(text: string, { type, minimum, maximum }: JsonObject): Read {
+  const value = Number(text);
+  if (!Number.isFinite(value)) return { problem: `${oneLine(text)} is not a number.` };
   if (type === 'integer' && !Number.isInteger(value)) return { problem: 'It must be a whole number.' };
   if (typeof minimum === 'number' && value < minimum) return { problem: `It must be at least ${minimum}.` };
   if (typeof maximum === 'number' && value > maximum) return { problem: `It must be at most ${maximum}.` };
   return { value };
 }
 
-function readText(said: string, { minLength, maxLength, pattern, format }: JsonObject): Read {
-  const { length } = [...said];
+function readText(text: string, { minLength, maxLength, pattern, format }: JsonObject): Read {
+  const { length } = [...text];
   if (typeof minLength === 'number' && length < minLength)
     return { problem: `It must have at least ${minLength} characters.` };
   if (typeof maxLength === 'number' && length > maxLength)
     return { problem: `It must have at most ${maxLength} characters.` };
-  if (typeof pattern === 'string' && !fits(said, pattern))
-    return { problem: `It must fit ${oneLine(pattern)}.` };
+  if (typeof pattern === 'string' && !matches(text, pattern))
+    return { problem: `It must match ${oneLine(pattern)}.` };
   const known = formats[String(format)];
-  return known && !known.fits(said) ? { problem: `It must be ${known.hint}.` } : { value: said };
+  return known && !known.matches(text) ? { problem: `It must be ${known.hint}.` } : { value: text };
 }
 
-/** A pattern that is none is for the server to judge. */
-function fits(said: string, pattern: string): boolean {
+/** Accepts everything if the pattern is invalid: then only the server can check the value. */
+function matches(text: string, pattern: string): boolean {
   try {
-    return new RegExp(pattern, 'u').test(said);
+    return new RegExp(pattern, 'u').test(text);
   } catch {
     return true;
   }
 }
 
-const formats: Readonly<Record<string, { readonly hint: string; fits(said: string): boolean }>> = {
-  email: { hint: 'an e-mail address', fits: (said) => /^[^\s@]+@[^\s@]+$/.test(said) },
-  uri: { hint: 'a URL', fits: (said) => URL.canParse(said) },
+const formats: Readonly<Record<string, { readonly hint: string; matches(text: string): boolean }>> = {
+  email: { hint: 'an e-mail address', matches: (text) => /^[^\s@]+@[^\s@]+$/.test(text) },
+  uri: { hint: 'a URL', matches: (text) => URL.canParse(text) },
   date: {
     hint: 'a date such as 2026-07-28',
-    fits: (said) => /^\d{4}-\d\d-\d\d$/.test(said) && !Number.isNaN(Date.parse(said)),
+    matches: (text) => /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)),
   },
   'date-time': {
     hint: 'a time such as 2026-07-28T12:00:00Z',
-    fits: (said) => /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(said) && !Number.isNaN(Date.parse(said)),
+    matches: (text) => /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(text) && !Number.isNaN(Date.parse(text)),
   },
 };
 
-/** By its number, its value or its title. */
-function chosen(said: string, choices: readonly Choice[]): string | undefined {
-  const same = (word: string) => word.toLowerCase() === said.toLowerCase();
-  const named = choices.find(({ value }) => value === said) ?? choices.find(({ title }) => same(title));
-  return (named ?? (/^\d+$/.test(said) ? choices[Number(said) - 1] : undefined))?.value;
+/** Finds a choice by its number, value or title. */
+function chosen(text: string, choices: readonly Choice[]): string | undefined {
+  const same = (word: string) => word.toLowerCase() === text.toLowerCase();
+  const named = choices.find(({ value }) => value === text) ?? choices.find(({ title }) => same(title));
+  return (named ?? (/^\d+$/.test(text) ? choices[Number(text) - 1] : undefined))?.value;
 }
 
-function readChoice(said: string, choices: readonly Choice[]): Read {
-  const value = chosen(said, choices);
+function readChoice(text: string, choices: readonly Choice[]): Read {
+  const value = chosen(text, choices);
   return value === undefined
-    ? { problem: `${oneLine(said)} is none of the choices: say a number from 1 to ${choices.length}.` }
+    ? { problem: `${oneLine(text)} is not one of the choices: enter a number from 1 to ${choices.length}.` }
     : { value };
 }
 
-function readSome(said: string, { minItems, maxItems }: JsonObject, choices: readonly Choice[]): Read {
-  const words = said.split(',').map((word) => word.trim());
+function readSome(text: string, { minItems, maxItems }: JsonObject, choices: readonly Choice[]): Read {
+  const words = text.split(',').map((word) => word.trim());
   const values = words.map((word) => (choices.length > 0 ? chosen(word, choices) : word));
   const wrong = words[values.indexOf(undefined)];
-  if (wrong !== undefined) return { problem: `${oneLine(wrong)} is none of the choices.` };
+  if (wrong !== undefined) return { problem: `${oneLine(wrong)} is not one of the choices.` };
   const picked = [...new Set(values as string[])];
   if (typeof minItems === 'number' && picked.length < minItems)
     return { problem: `Choose at least ${minItems}.` };
@@ -286,9 +290,9 @@ function readSome(said: string, { minItems, maxItems }: JsonObject, choices: rea
   return { value: picked };
 }
 
-function readJsonValue(said: string): Read {
+function readJsonValue(text: string): Read {
   try {
-    return { value: JSON.parse(said) };
+    return { value: JSON.parse(text) };
   } catch {
     return { problem: 'It must be JSON.' };
   }

@@ -1,6 +1,6 @@
 /**
- * Stays with a call until it is over or somebody leaves: shows what happens, answers what is asked, and lets go when
- * Ctrl-C is pressed. Whatever happens here, the task is not touched by it.
+ * Follows a call until it ends or the user leaves: shows its progress, answers its questions, and detaches at Ctrl-C.
+ * Leaving never changes the task.
  */
 
 import type { TaskHandle } from '../../client/call-handle.ts';
@@ -11,69 +11,69 @@ import { CommandFailed } from '../usage.ts';
 import type { View } from '../views/call-view.ts';
 import { Keys } from '../views/terminal.ts';
 import { oneLine } from '../views/terminal-text.ts';
-import { ask, type Desk } from './ask.ts';
+import { ask, type PromptTerminal } from './ask.ts';
 import { exampleOf, type GivenAnswers } from './given-answers.ts';
-import { comeBackWith } from './registry.ts';
+import { resumeCommand } from './registry.ts';
 import { connectTo, described, type Target } from './target.ts';
 
-export interface Visit {
+export interface CallSession {
   readonly target: Target;
-  readonly handles: CallRegistry;
+  readonly registry: CallRegistry;
   readonly view: View;
   readonly given: GivenAnswers;
-  /** Where somebody sits who can be asked. */
-  readonly desk: Omit<Desk, 'onInterrupt'> | undefined;
-  /** Leave as soon as there is a handle. */
+  /** The terminal that can ask questions, if there is one. */
+  readonly terminal: Omit<PromptTerminal, 'onInterrupt'> | undefined;
+  /** Detach as soon as there is a handle. */
   readonly detaches?: boolean;
 }
 
 class Unanswered extends CommandFailed {}
 
-type Begin = (tasks: TaskClient, signal: AbortSignal) => Promise<TaskHandle>;
+type Start = (tasks: TaskClient, signal: AbortSignal) => Promise<TaskHandle>;
 
-export async function attend(visit: Visit, begin: Begin): Promise<number> {
-  const { view, handles, target, given, desk, detaches } = visit;
-  /** Resolves when somebody leaves, rejects when there is a question that nobody will answer. */
+export async function followCall(session: CallSession, start: Start): Promise<number> {
+  const { view, registry, target, given, terminal, detaches } = session;
+  /** Resolves when the user leaves, rejects at a question that cannot be answered here. */
   const halted = Promise.withResolvers<'left'>();
   halted.promise.catch(() => {});
-  const over = new AbortController();
-  /** Gives up a call that asks before it begins. */
+  const ended = new AbortController();
+  /** Aborts a call that asks a question before its task exists. */
   const refused = new AbortController();
   const interrupted = () => {
-    over.abort();
+    ended.abort();
     halted.resolve('left');
   };
-  const keys = new Keys(desk?.input, { interrupted });
-  /** Several tasks may ask at the same time; a person is asked one thing after the other. */
+  const keys = new Keys(terminal?.input, { interrupted });
+  /** Questions of several tasks are asked one after the other. */
   let turn: Promise<unknown> = Promise.resolve();
   let id: string | undefined;
 
-  const happened = ({ event, handle, taskId, tool, at }: CallEvent) => {
+  const onEvent = ({ event, handle, taskId, tool, at }: CallEvent) => {
     if (event === 'called' || event === 'resumed') {
       id = handle;
-      view.called?.({ id, tool: tool ?? '', since: handles.get(id)?.createdAt ?? at });
+      view.called?.({ id, tool: tool ?? '', since: registry.get(id)?.createdAt ?? at });
     }
-    if ((event === 'task' || event === 'resumed') && taskId !== undefined) view.began(handle, taskId);
+    if ((event === 'task' || event === 'resumed') && taskId !== undefined) view.taskCreated(handle, taskId);
   };
 
   // --- Leaving --------------------------------------------------------------------------------------------
 
-  const sayHowToComeBack = (id: string) => {
+  const printDetached = (id: string) => {
     const what =
       'url' in target.upstream
-        ? 'the task goes on.'
-        : 'the server ended with this command, and goes on when it is started again.';
-    view.detached(id, comeBackWith('watch', id, visit), what);
+        ? 'the task continues.'
+        : 'the server stopped with this command; the task resumes when the server starts again.';
+    view.detached(id, resumeCommand('watch', id, session), what);
   };
-  /** Before there is a task, leaving ends the process. A call that is on its way stays written down. */
-  const unlessLeft = async <T extends object>(begun: Promise<T>): Promise<T> => {
-    begun.catch(() => {});
-    const first = await Promise.race([begun, halted.promise]);
+  /** Before there is a task, leaving ends the process. A call that was already sent stays in the registry. */
+  const unlessLeft = async <T extends object>(started: Promise<T>): Promise<T> => {
+    started.catch(() => {});
+    const first = await Promise.race([started, halted.promise]);
     if (first !== 'left') return first;
     view.end?.('left');
-    if (id !== undefined) sayHowToComeBack(id);
-    else console.error('holdfast: Stopped before anything was called.');
-    // Nothing is closed first: that might take a while, and would make a call look refused.
+    if (id !== undefined) printDetached(id);
+    else console.error('holdfast: Stopped before the tool was called.');
+    // Exits without closing: closing can take time and would make the call look refused.
     process.exit(id === undefined ? 1 : 0);
   };
   const toTheEnd = async (handle: TaskHandle) => {
@@ -81,40 +81,44 @@ export async function attend(visit: Visit, begin: Begin): Promise<number> {
     return handle.result();
   };
   const follow = async (handle: TaskHandle): Promise<'completed' | 'failed' | 'left'> => {
-    const ended = detaches ? 'left' : await Promise.race([toTheEnd(handle), halted.promise]);
-    if (ended === 'left') {
+    const result = detaches ? 'left' : await Promise.race([toTheEnd(handle), halted.promise]);
+    if (result === 'left') {
       if (!detaches) handle.detach();
       view.end?.('left');
       if (detaches) view.handle?.(handle.id);
-      sayHowToComeBack(handle.id);
+      printDetached(handle.id);
       return 'left';
     }
-    const how = ended.isError ? 'failed' : 'completed';
+    const how = result.isError ? 'failed' : 'completed';
     view.end?.(how);
-    view.result(handle.id, ended);
+    view.result(handle.id, result);
     return how;
   };
-  const wordsFor = (error: Error) => {
-    const words = oneLine(error.message);
-    const record = id === undefined ? undefined : handles.get(id);
-    if (error instanceof Unanswered || !record || record.ending) return words;
-    return `${words} Come back with: ${comeBackWith('watch', record.id, visit)}`;
+  const messageFor = (error: Error) => {
+    const message = oneLine(error.message);
+    const record = id === undefined ? undefined : registry.get(id);
+    if (error instanceof Unanswered || !record || record.ending) return message;
+    return `${message} Resume with: ${resumeCommand('watch', record.id, session)}`;
   };
 
   // --- Questions ------------------------------------------------------------------------------------------
 
-  const put = async (question: Question, desk: Omit<Desk, 'onInterrupt'>, signal: AbortSignal) => {
+  const askPerson = async (
+    question: Question,
+    terminal: Omit<PromptTerminal, 'onInterrupt'>,
+    signal: AbortSignal,
+  ) => {
     signal.throwIfAborted();
     view.pause?.();
     keys.rest();
     try {
-      return await ask(question, signal, { ...desk, onInterrupt: keys.interrupt });
+      return await ask(question, signal, { ...terminal, onInterrupt: keys.interrupt });
     } catch (error) {
-      if (signal.aborted && !over.signal.aborted)
-        view.say?.('Somebody else has answered, or it is not asked any more.');
+      if (signal.aborted && !ended.signal.aborted)
+        view.message?.('The question was answered elsewhere or withdrawn.');
       throw error;
     } finally {
-      if (!over.signal.aborted) {
+      if (!ended.signal.aborted) {
         keys.listen();
         view.resume?.();
       }
@@ -127,9 +131,9 @@ export async function attend(visit: Visit, begin: Begin): Promise<number> {
       return `The server refused the answer to "${oneLine(key)}": ${oneLine(problem)}`;
     const example = exampleOf(question);
     if (taskId === undefined || id === undefined)
-      return `The tool asks "${oneLine(key)}"${about} before it begins: call it again with --answer ${example}.`;
-    const command = comeBackWith('answer', id, visit, example);
-    return `The task goes on when "${oneLine(key)}"${about} is answered: with --answer, or with ${command}`;
+      return `The tool asks "${oneLine(key)}"${about} before it starts: call it again with --answer ${example}.`;
+    const command = resumeCommand('answer', id, session, example);
+    return `The task is waiting for an answer to "${oneLine(key)}"${about}: use --answer, or run ${command}`;
   };
   const answer = async (question: Question, signal: AbortSignal): Promise<Answer> => {
     const found = given(question);
@@ -137,39 +141,41 @@ export async function attend(visit: Visit, begin: Begin): Promise<number> {
       view.asked?.(question);
       return found;
     }
-    if (!found && desk) {
-      const answered = turn.then(() => put(question, desk, AbortSignal.any([signal, over.signal])));
+    if (!found && terminal) {
+      const answered = turn.then(() =>
+        askPerson(question, terminal, AbortSignal.any([signal, ended.signal])),
+      );
       turn = answered.catch(() => {});
-      // Whoever leaves has not refused to answer: it will be asked again.
-      return answered.catch((error: unknown) => (over.signal.aborted ? never : Promise.reject(error)));
+      // Leaving does not refuse the question: it is asked again later.
+      return answered.catch((error: unknown) => (ended.signal.aborted ? never : Promise.reject(error)));
     }
     view.asked?.(question);
     halted.reject(new Unanswered(howToAnswer(question)));
     if (question.taskId === undefined) {
-      // Nothing has begun: there is nothing to come back to.
+      // There is no task yet, so there is nothing to resume.
       refused.abort();
-      if (id !== undefined) handles.delete(id);
+      if (id !== undefined) registry.delete(id);
     }
     return never;
   };
 
-  // --- From the beginning to the end ----------------------------------------------------------------------
+  // --- The whole call -------------------------------------------------------------------------------------
 
   keys.listen();
   let tasks: TaskClient | undefined;
   let how: 'completed' | 'failed' | 'left' = 'failed';
   try {
     view.connecting?.(described(target));
-    tasks = await unlessLeft(connectTo(target, { registry: handles, answer, onEvent: happened }));
-    how = await follow(await unlessLeft(begin(tasks, refused.signal)));
+    tasks = await unlessLeft(connectTo(target, { registry, answer, onEvent }));
+    how = await follow(await unlessLeft(start(tasks, refused.signal)));
     return how === 'failed' ? 1 : 0;
   } catch (error) {
-    const message = wordsFor(error as Error);
+    const message = messageFor(error as Error);
     view.end?.('failed');
     view.failed?.(id, message, (error as { rpcCode?: number }).rpcCode);
     throw new CommandFailed(message, { cause: error });
   } finally {
-    over.abort();
+    ended.abort();
     view.end?.(how);
     await tasks?.close().catch(() => {});
     keys.close();

@@ -1,4 +1,4 @@
-/** Answers that were given with the command, for questions that nobody will be asked. */
+/** Answers from the command line, for questions that are then not asked. */
 import type { Answer, Question } from '../../client/questions/question-callback.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { quoted, readJson, WrongUsage } from '../usage.ts';
@@ -6,7 +6,7 @@ import { oneLine } from '../views/terminal-text.ts';
 
 export type GivenAnswers = (question: Question) => Answer | undefined;
 
-/** By key, where an object names keys of questions; otherwise one for all, or several in their order. */
+/** An object with keys of questions answers by key. Otherwise one answer is for all questions, several are in order. */
 export function givenAnswers(texts: readonly string[] = [], what = '--answer'): GivenAnswers {
   const all = texts.map((text) => {
     const answer = readJson(text, what);
@@ -24,12 +24,12 @@ export function givenAnswers(texts: readonly string[] = [], what = '--answer'): 
   };
 }
 
-/** Fields of forms are never objects, so an object under the key of the question is its answer. */
+/** Fields of forms are never objects, so an object under the key of the question is the answer to it. */
 function isNamedIn(given: JsonObject, { key }: Question): boolean {
   return Object.hasOwn(given, key) && (given[key] === null || isJsonObject(given[key]));
 }
 
-/** All it holds are answers to other questions. */
+/** True if it contains only answers to other questions. */
 function isByKeyOnly(given: JsonObject, question: Question): boolean {
   const values = Object.values(given);
   return values.length > 0 && !isNamedIn(given, question) && values.every((value) => isJsonObject(value));
@@ -40,7 +40,7 @@ function asAnswer(given: Json, { kind }: Question): Answer {
   return kind === 'url' ? { action: 'accept' } : { action: 'accept', content: given as JsonObject };
 }
 
-/** The form that an answer has, to be filled in: `'{"name": …}'`. */
+/** A template for the answer: `'{"name": …}'`. */
 export function exampleOf(question: Question): string {
   if (question.kind !== 'form') return "'{}'";
   const { properties } = question.schema;

@@ -1,4 +1,4 @@
-/** Calls that were made on this machine: where their handles are, how they are named, and the table of them. */
+/** The registry of calls made on this machine: its file, short ids, and the table of calls. */
 import { join } from 'node:path';
 import type { CallRecord, CallRegistry } from '../../client/call-registry.ts';
 import { runtime } from '../../runtime/runtime.ts';
@@ -7,28 +7,28 @@ import { CommandFailed, command, quoted, WrongUsage } from '../usage.ts';
 import { type Column, oneLine, tableLine, totalWidth, widthsOf } from '../views/terminal-text.ts';
 import type { Target } from './target.ts';
 
-const fewest = 6;
+const minIdLength = 6;
 
-/** Where the registry is; undefined for the usual place. */
-const places = new WeakMap<CallRegistry, string | undefined>();
+/** The file of each registry; undefined for the default file. */
+const registryFiles = new WeakMap<CallRegistry, string | undefined>();
 
 export async function openRegistry(file: string | undefined): Promise<CallRegistry> {
   const { dataFolder, openCallRegistry } = await import('../../client.ts');
-  const handles = openCallRegistry(`sqlite:${file ?? join(dataFolder(), 'handles.db')}`);
-  places.set(handles, file);
-  return handles;
+  const registry = openCallRegistry(`sqlite:${file ?? join(dataFolder(), 'handles.db')}`);
+  registryFiles.set(registry, file);
+  return registry;
 }
 
-/** Eight letters of base 32 tell apart more than anybody looks at; no fewer find a task again. */
-const fewestLetters = 8;
+/** Eight letters of base 32 are practically unique. Operator commands accept no fewer. */
+const minShownLength = 8;
 
-/** As much of each id as tells it from the others, and never less than finds a task again. */
+/** Shortens ids to unique prefixes that commands accept. */
 export function shortIds(named: readonly { readonly id: string }[]): (id: string) => string {
   const sorted = [...new Set(named.map(({ id }) => id))].sort();
   const lengths = new Map(
     sorted.map((id, i) => [
       id,
-      Math.max(fewestLetters, 1 + Math.max(shared(id, sorted[i - 1]), shared(id, sorted[i + 1]))),
+      Math.max(minShownLength, 1 + Math.max(shared(id, sorted[i - 1]), shared(id, sorted[i + 1]))),
     ]),
   );
   return (id) => id.slice(0, lengths.get(id) ?? id.length);
@@ -40,33 +40,33 @@ function shared(one: string, other = ''): number {
   return length;
 }
 
-export function recordOf(id: string, handles: CallRegistry): CallRecord {
-  const exact = handles.get(id);
+export function recordOf(id: string, registry: CallRegistry): CallRecord {
+  const exact = registry.get(id);
   if (exact) return exact;
-  if (!/^[a-z2-7]+$/.test(id)) throw new WrongUsage(`"${id}" is no id of a call`);
-  if (id.length < fewest)
-    throw new WrongUsage(`"${id}" is too short: give ${fewest} letters or more of an id`);
-  const [found, ...more] = handles.list().filter((record) => record.id.startsWith(id));
+  if (!/^[a-z2-7]+$/.test(id)) throw new WrongUsage(`"${id}" is not the id of a call`);
+  if (id.length < minIdLength)
+    throw new WrongUsage(`"${id}" is too short: give at least ${minIdLength} letters of an id`);
+  const [found, ...more] = registry.list().filter((record) => record.id.startsWith(id));
   if (!found)
     throw new CommandFailed(
-      `No call made here has the id ${id}: \`${command()} tasks list --all\` shows those that there are.`,
+      `There is no call with the id ${id} on this machine: \`${command()} tasks list --all\` lists all calls.`,
     );
   if (more.length > 0)
-    throw new WrongUsage(`${more.length + 1} calls have an id that begins with ${id}: give more of it`);
+    throw new WrongUsage(`${more.length + 1} calls have an id that begins with ${id}: give more letters`);
   return found;
 }
 
-/** The command that comes back to a call, as whoever started this process would write it. */
-export function comeBackWith(
+/** The command that resumes a call, as the user of this process would type it. */
+export function resumeCommand(
   verb: string,
   id: string,
-  { handles, target }: { readonly handles: CallRegistry; readonly target?: Target },
+  { registry, target }: { readonly registry: CallRegistry; readonly target?: Target },
   ...rest: readonly string[]
 ): string {
-  const file = places.get(handles);
-  const headers = (target?.kept.headers ?? []).map((name) => `--header '${name}: …'`);
+  const file = registryFiles.get(registry);
+  const headers = (target?.saved.headers ?? []).map((name) => `--header '${name}: …'`);
   return [
-    `${command()} tasks ${verb} ${shortIds(handles.list())(id)}`,
+    `${command()} tasks ${verb} ${shortIds(registry.list())(id)}`,
     ...rest,
     ...headers,
     ...(file === undefined ? [] : [`--handles ${quoted(file)}`]),
@@ -75,7 +75,7 @@ export function comeBackWith(
 
 // --- The table ----------------------------------------------------------------------------------------------
 
-/** As far as it is known here; a server may know more. */
+/** The status in the registry. The server may have a newer one. */
 export function statusOf({ ending, taskId }: CallRecord): string {
   if (!ending) return taskId === undefined ? 'called' : 'open';
   if (ending.kind === 'result') return ending.result.isError ? 'failed' : 'completed';
@@ -86,23 +86,23 @@ export function toolOf({ method, params }: CallRecord): string {
   return oneLine(String(params.name ?? params.uri ?? method));
 }
 
-const narrowest = 6;
+const minColumnWidth = 6;
 
-export function printTable(records: readonly CallRecord[], handles: CallRegistry): void {
+export function printTable(records: readonly CallRecord[], registry: CallRegistry): void {
   if (records.length === 0) {
-    console.error('There is nothing to come back to; --all shows what is over.');
+    console.error('No open calls; use --all to list finished calls too.');
     return;
   }
-  const idOf = shortIds(handles.list());
+  const idOf = shortIds(registry.list());
   const now = runtime.now();
   const columns: Column<CallRecord>[] = [
     { head: 'ID', cell: ({ id }) => idOf(id) },
-    { head: 'SERVER', cell: ({ server }) => oneLine(server), least: narrowest },
-    { head: 'TOOL', cell: toolOf, least: narrowest },
+    { head: 'SERVER', cell: ({ server }) => oneLine(server), least: minColumnWidth },
+    { head: 'TOOL', cell: toolOf, least: minColumnWidth },
     { head: 'STATUS', cell: statusOf },
     { head: 'AGE', cell: ({ createdAt }) => age(now - createdAt) },
   ];
-  // In a pipe nothing is cut. A terminal that is too narrow for all columns does without the servers.
+  // In a pipe nothing is truncated. A terminal that is too narrow for all columns omits the servers.
   const room = (process.stdout.columns ?? Number.POSITIVE_INFINITY) - 1;
   const fits = totalWidth(widthsOf(columns, records, room)) <= room;
   const shown = fits ? columns : columns.filter(({ head }) => head !== 'SERVER');

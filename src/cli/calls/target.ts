@@ -1,4 +1,4 @@
-/** Which server is meant, how it is reached, and what is written down to reach it again: never a secret. */
+/** The server of a call, how to connect to it, and what is saved to reach it again. Secrets are never saved. */
 
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -11,20 +11,20 @@ import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { CommandFailed, version, WrongUsage } from '../usage.ts';
 import { oneLine } from '../views/terminal-text.ts';
 
-/** Kept with a handle. Headers are kept by name, and what a file says is read there again. */
-export type Kept = (
+/** Saved with a handle. Of headers only the names are saved. A config file is read again. */
+export type SavedTarget = (
   | { readonly url: string }
   | { readonly command: string; readonly args: readonly string[]; readonly cwd: string }
   | { readonly config: string; readonly name: string }
 ) &
-  ReturnType<typeof agreed>;
+  ReturnType<typeof savedOptions>;
 
 export const revisions = ['auto', '2025-11-25', '2026-07-28'] as const;
 export type Revision = (typeof revisions)[number];
 
 export interface Target {
-  readonly kept: Kept;
-  /** Under which its handles are listed; by default the server's own name. */
+  readonly saved: SavedTarget;
+  /** The server name in lists of calls; by default the server's own name. */
   readonly name: string | undefined;
   readonly upstream: Upstream;
 }
@@ -36,7 +36,7 @@ export interface TargetOptions {
   readonly drafts: boolean;
 }
 
-function agreed({ headers, revision, drafts }: TargetOptions) {
+function savedOptions({ headers, revision, drafts }: TargetOptions) {
   const names = Object.keys(headers);
   return {
     ...(names.length > 0 && { headers: names }),
@@ -45,62 +45,70 @@ function agreed({ headers, revision, drafts }: TargetOptions) {
   };
 }
 
-/** A URL, or a name in a file. */
+/** The server with this URL, or with this name in a config file. */
 export function targetNamed(named: string, options: TargetOptions): Target {
   const { headers } = options;
   if (/^https?:\/\//i.test(named) && URL.canParse(named))
-    return { name: undefined, upstream: { url: named, headers }, kept: { url: named, ...agreed(options) } };
-  const { file, upstream } = configured(named, options.config);
+    return {
+      name: undefined,
+      upstream: { url: named, headers },
+      saved: { url: named, ...savedOptions(options) },
+    };
+  const { file, upstream } = configuredServer(named, options.config);
   return {
     name: named,
     upstream: 'url' in upstream ? { ...upstream, headers: { ...upstream.headers, ...headers } } : upstream,
-    kept: { config: file, name: named, ...agreed(options) },
+    saved: { config: file, name: named, ...savedOptions(options) },
   };
 }
 
-export function targetStarted(
+export function targetFromCommand(
   [command, ...args]: readonly string[],
   options: TargetOptions,
   cwd = process.cwd(),
 ): Target {
-  if (command === undefined) throw new WrongUsage('after -- comes the command that starts the server');
+  if (command === undefined)
+    throw new WrongUsage('-- must be followed by the command that starts the server');
   return {
     name: undefined,
     upstream: { command, args, env: inheritedEnvironment(), cwd },
-    kept: { command, args, cwd, ...agreed(options) },
+    saved: { command, args, cwd, ...savedOptions(options) },
   };
 }
 
-/** The server of a handle that was written down earlier. */
-export function targetKept(kept: JsonObject | undefined, headers: Readonly<Record<string, string>>): Target {
-  if (!isJsonObject(kept))
+/** The server of a saved handle. */
+export function restoreTarget(
+  saved: JsonObject | undefined,
+  headers: Readonly<Record<string, string>>,
+): Target {
+  if (!isJsonObject(saved))
     throw new CommandFailed(
-      'Another program made this call, and did not say how its server is reached: come back to it there.',
+      'Another program made this call and did not save how to reach the server: resume the call in that program.',
     );
-  const place = kept as unknown as Kept;
-  const { headers: names = [], revision = 'auto', drafts = false } = place;
+  const server = saved as unknown as SavedTarget;
+  const { headers: names = [], revision = 'auto', drafts = false } = server;
   const given = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
   const missing = names.find((name) => !given.has(name.toLowerCase()));
   if (missing !== undefined)
-    throw new WrongUsage(`the header ${missing} is not kept: give it again with --header '${missing}: …'`);
+    throw new WrongUsage(`the header ${missing} is not saved: pass it again with --header '${missing}: …'`);
   const options: TargetOptions = { config: undefined, headers, revision, drafts };
-  if ('url' in place) return targetNamed(place.url, options);
-  if ('config' in place) return targetNamed(place.name, { ...options, config: place.config });
-  return targetStarted([place.command, ...place.args], options, place.cwd);
+  if ('url' in server) return targetNamed(server.url, options);
+  if ('config' in server) return targetNamed(server.name, { ...options, config: server.config });
+  return targetFromCommand([server.command, ...server.args], options, server.cwd);
 }
 
 export function described({ upstream }: Target): string {
   return oneLine('url' in upstream ? upstream.url : [upstream.command, ...upstream.args].join(' '));
 }
 
-/** Headers as curl takes them. */
+/** Parses headers in the format of curl. */
 export function headersFrom(texts: readonly string[] = []): Record<string, string> {
   return Object.fromEntries(
     texts.map((text) => {
       const [, name, value] = /^([\w!#$%&'*+.^`|~-]+):\s*(.*)$/.exec(text) ?? [];
       if (name === undefined) throw new WrongUsage(`--header takes 'Name: value', not '${text}'`);
       if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value!))
-        throw new WrongUsage(`the value of the header ${name} has characters that cannot be sent`);
+        throw new WrongUsage(`the value of the header ${name} contains characters that cannot be sent`);
       return [name, value!];
     }),
   );
@@ -112,12 +120,12 @@ export async function connectTo(
   target: Target,
   options: Omit<ConnectTasksOptions, 'target' | 'server' | 'headers' | 'drafts'>,
 ): Promise<TaskClient> {
-  const { kept, name, upstream } = target;
-  // Loaded when it is needed: who asks for help, or asks wrongly, does not wait for it.
+  const { saved, name, upstream } = target;
+  // Loaded late, so that --help and usage errors are fast.
   const { Client } = await import('@modelcontextprotocol/client');
   const { connectTasks } = await import('../../client.ts');
   const client = new Client({ name: 'holdfast', version: version() });
-  const { revision = 'auto' } = kept;
+  const { revision = 'auto' } = saved;
   client.setVersionNegotiation({
     mode: revision === 'auto' ? 'auto' : revision === '2025-11-25' ? 'legacy' : { pin: revision },
   });
@@ -131,29 +139,29 @@ export async function connectTo(
       ...options,
       ...('url' in upstream && { headers: upstream.headers }),
       ...(name !== undefined && { server: name }),
-      ...(kept.drafts && { drafts: 'all' }),
-      target: kept as unknown as JsonObject,
+      ...(saved.drafts && { drafts: 'all' }),
+      target: saved as unknown as JsonObject,
     });
   } catch (error) {
-    throw unreachable(error, target, program?.complaint);
+    throw connectError(error, target, program?.complaint);
   }
 }
 
-/** No server answered where the caller looked for one. */
+/** No server answered at the target. */
 export class NoServer extends CommandFailed {}
 
-function unreachable(error: unknown, target: Target, complaint: string | undefined): CommandFailed {
+function connectError(error: unknown, target: Target, complaint: string | undefined): CommandFailed {
   const where = described(target);
   const { status, code } = error as { status?: number; code?: unknown };
   if (status === 401 || status === 403 || /\b401\b|unauthorized/i.test(String(error)))
     return new CommandFailed(
-      `The server at ${where} wants to know who asks: give --header 'Authorization: Bearer …'.`,
+      `The server at ${where} requires authentication: pass --header 'Authorization: Bearer …'.`,
     );
   if (code === 'ENOENT' && 'command' in target.upstream)
-    return new CommandFailed(`There is no command "${target.upstream.command}".`);
-  let deepest = error as Error;
-  while (deepest.cause instanceof Error) deepest = deepest.cause;
-  const why = oneLine(complaint ?? (deepest.message || String(error))).replace(/\.$/, '');
+    return new CommandFailed(`Command not found: "${target.upstream.command}".`);
+  let cause = error as Error;
+  while (cause.cause instanceof Error) cause = cause.cause;
+  const why = oneLine(complaint ?? (cause.message || String(error))).replace(/\.$/, '');
   return new NoServer(
     'url' in target.upstream
       ? `There is no MCP server at ${where}: ${why}.`
@@ -161,13 +169,13 @@ function unreachable(error: unknown, target: Target, complaint: string | undefin
   );
 }
 
-// --- Servers by name, in a file with the key `mcpServers`, as every MCP host has one ------------------------
+// --- Servers by name, in a config file of an MCP host (key `mcpServers`) ------------------------------------
 
-const usualFiles = ['.mcp.json', 'holdfast.json'];
+const defaultFiles = ['.mcp.json', 'holdfast.json'];
 
-/** The server of that name, and the file that it was found in. */
-function configured(name: string, file: string | undefined): { file: string; upstream: Upstream } {
-  const given = file === undefined ? usualFiles.filter((usual) => existsSync(usual)) : [file];
+/** The server with this name, and the file that names it. */
+function configuredServer(name: string, file: string | undefined): { file: string; upstream: Upstream } {
+  const given = file === undefined ? defaultFiles.filter((file) => existsSync(file)) : [file];
   const files = given.map((one) => resolve(one));
   const names: string[] = [];
   for (const file of files) {
@@ -178,8 +186,10 @@ function configured(name: string, file: string | undefined): { file: string; ups
   }
   if (files.length === 0)
     throw new WrongUsage(
-      `"${name}" is no URL, and there is no ${usualFiles.join(' or ')} here that knows it`,
+      `"${name}" is not a URL, and this folder has no ${defaultFiles.join(' or ')} that could name a server`,
     );
   const known = names.length > 0 ? `, only ${names.map((known) => `"${known}"`).join(', ')}` : '';
-  throw new WrongUsage(`${files.join(' and ')} ${files.length > 1 ? 'know' : 'knows'} no "${name}"${known}`);
+  throw new WrongUsage(
+    `${files.join(' and ')} ${files.length > 1 ? 'have' : 'has'} no server "${name}"${known}`,
+  );
 }

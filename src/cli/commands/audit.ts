@@ -1,30 +1,30 @@
-/** `holdfast audit`: who did what to which task, from the audit log of a store. */
+/** `holdfast audit`: prints the audit log of a store. */
 
 import { AuditLog } from '../../engine/database/audit-log.ts';
 import { pagesOf } from '../../model/paging.ts';
 import { type AuditEntry, type AuditQuery, auditActions } from '../../ports/audit.ts';
 import { escaped } from '../output.ts';
-import { storePlace, storeWithTasks } from '../store-url.ts';
+import { parseStoreUrl, storeWithTasks } from '../store-url.ts';
 import { momentFrom } from '../time.ts';
 import { oneOf, readArguments, WrongUsage } from '../usage.ts';
 import { oneLine, tableLine, width } from '../views/terminal-text.ts';
 
-const usualStore = 'sqlite:.holdfast/demo.db';
+const defaultStore = 'sqlite:.holdfast/demo.db';
 
-const help = `Who did what to which task: the audit log of a store, the oldest entries first.
+const help = `Prints the audit log of a store: who did what to which task, the oldest entries first.
 
 Usage: holdfast audit [--store URL] [--task ID] [--owner OWNER] [--action ACTION] [--since WHEN] [--json]
 
-A log is kept by servers with createTasks({ audit: true }). Sessions are told apart by a hash of their ids.
+Servers with createTasks({ audit: true }) write the log. Sessions are shown as hashes of their ids.
 
-  --store URL      sqlite:PATH or postgres://... (default ${usualStore}, the store of a demo in this folder)
-  --task ID        entries about one task, or about who asked for it in vain
+  --store URL      sqlite:PATH or postgres://... (default ${defaultStore}, the store of the demo in this folder)
+  --task ID        entries about one task, including denied requests for it
   --owner OWNER    entries of one owner
   --action ACTION  ${auditActions.slice(0, 6).join(', ')},
                    ${auditActions.slice(6).join(', ')}
-  --since WHEN     a moment (2026-07-28, 2026-07-28T12:00:00Z), or how long ago (30m, 12h, 7d)
-  --json           one entry per line as JSON
-  -h, --help       say this`;
+  --since WHEN     a time (2026-07-28, 2026-07-28T12:00:00Z), or a duration before now (30m, 12h, 7d)
+  --json           print one JSON object per line
+  -h, --help       show this help`;
 
 export async function audit(args: readonly string[]): Promise<number> {
   const { values, positionals } = readArguments(args, help, {
@@ -35,15 +35,15 @@ export async function audit(args: readonly string[]): Promise<number> {
     since: { type: 'string' },
     json: { type: 'boolean' },
   });
-  if (positionals.length > 0) throw new WrongUsage(`audit takes no "${positionals[0]}"`);
+  if (positionals.length > 0) throw new WrongUsage(`unexpected argument "${positionals[0]}" for audit`);
   const { action } = values;
   const query: AuditQuery = {
     ...(values.task !== undefined && { taskId: values.task }),
     ...(values.owner !== undefined && { owner: values.owner }),
-    ...(action !== undefined && { action: oneOf(auditActions, action, `there is no action "${action}"`) }),
+    ...(action !== undefined && { action: oneOf(auditActions, action, `unknown action "${action}"`) }),
     ...(values.since !== undefined && { since: momentFrom(values.since) }),
   };
-  const open = await storeWithTasks(storePlace(values.store ?? usualStore));
+  const open = await storeWithTasks(parseStoreUrl(values.store ?? defaultStore));
   const database = await open();
   try {
     const log = new AuditLog(async () => database.audit);
@@ -55,9 +55,9 @@ export async function audit(args: readonly string[]): Promise<number> {
   }
 }
 
-const heads = ['TIME', 'ACTION', 'BY', 'OWNER', 'TASK', 'TOOL', 'MORE'];
+const heads = ['TIME', 'ACTION', 'BY', 'OWNER', 'TASK', 'TOOL', 'DETAILS'];
 
-/** Page by page, so that a long log need not be held; columns that must grow are wider from there on. */
+/** Prints page by page to limit memory. A page with longer values widens the columns from there on. */
 async function printTable(log: AuditLog, query: AuditQuery): Promise<void> {
   const widths = heads.map(() => 0);
   let isEmpty = true;
@@ -71,12 +71,12 @@ async function printTable(log: AuditLog, query: AuditQuery): Promise<void> {
       for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column]!, width(cell));
     for (const row of rows) console.log(tableLine(row, widths));
   }
-  if (isEmpty) console.error('The log has no such entries.');
+  if (isEmpty) console.error('No matching entries.');
 }
 
-function cellsOf({ at, action, by, owner, taskId, tool, ...said }: AuditEntry): string[] {
-  const { reason, times, dialect, session } = said;
-  const details = said.details && JSON.stringify(said.details);
+function cellsOf({ at, action, by, owner, taskId, tool, ...rest }: AuditEntry): string[] {
+  const { reason, times, dialect, session } = rest;
+  const details = rest.details && JSON.stringify(rest.details);
   const more = [reason, times && `${times} times`, details, dialect, session && `session ${session}`];
   const cells = [new Date(at).toISOString(), action, by, owner ?? '-', taskId ?? '-', tool ?? '-'];
   return [...cells, more.filter(Boolean).join(' · ')].map(oneLine);

@@ -1,42 +1,42 @@
 /**
- * `holdfast serve`: a gateway as a process, on a port of this machine or on standard input and output. `holdfast worker`
- * carries out the tasks of gateways on the same store, and serves nobody itself.
+ * `holdfast serve`: a gateway as a process, on a local port or on standard input and output. `holdfast worker` runs the
+ * tasks of gateways on the same store, and accepts no clients.
  */
 import { join } from 'node:path';
 import type { GatewayOptions } from '../../gateway/gateway-server.ts';
-import { existingStore, storeAt, storePlace, storeSecrets } from '../store-url.ts';
-import { countFrom, defaultPort, readArguments, say, version, WrongUsage } from '../usage.ts';
+import { existingStore, parseStoreUrl, storeAt, storeSecrets } from '../store-url.ts';
+import { countFrom, defaultPort, printError, readArguments, version, WrongUsage } from '../usage.ts';
 import {
   configured,
+  defaultConfigFile,
+  listenError,
   operatorToken,
   portFrom,
-  portWorded,
-  sayStoreTrouble,
+  printStoreProblem,
   started,
-  usualFile,
 } from './serving.ts';
 
-const help = `Puts durable tasks in front of MCP servers and commands that have none: calls outlive connections and restarts, and
-clients of every revision of MCP can make them.
+const help = `Adds durable tasks to MCP servers and commands that have none: calls survive lost connections and restarts, and
+clients of every MCP revision can make them.
 
 Usage: holdfast serve [--config FILE] [--port N | --stdio] [--store URL] [--operator]
        holdfast serve [--port N | --stdio] [--store URL] [--operator] -- COMMAND [ARG...]
 
-FILE has the servers under "mcpServers", as every MCP host writes them, and programs under "commands". After -- comes
-the command that starts one server.
+FILE lists MCP servers under "mcpServers", in the format of MCP hosts, and programs under "commands". Use -- to give the
+command that starts a single server instead.
 
-  --config FILE  what is served (default ${usualFile} here)
-  --json         say what is said as JSON
-  --operator     also serve the dashboard at /operator/, for this machine only: all tasks, their stories, and ways to
-                 cancel, retry, answer and purge them. Whoever has its token may do all that: HOLDFAST_OPERATOR_TOKEN
-                 of the environment, or one that is made at each start and printed as part of the address
-  --port N       the port on 127.0.0.1, 0 for any (default: PORT of the environment, or ${defaultPort})
-  --stdio        serve the one client on standard input and output, for hosts that start their servers themselves
-  --store URL    where tasks are kept: sqlite:PATH, postgres://... or memory: (default: a file of this config's own in
-                 the data folder of the user)
-  -h, --help     say this
+  --config FILE  config file (default ${defaultConfigFile} in this folder)
+  --json         print JSON
+  --operator     also serve the dashboard at /operator/, on this machine only. It shows all tasks with their history,
+                 and can cancel, retry, answer and purge them. Its token gives full access: set it with
+                 HOLDFAST_OPERATOR_TOKEN, or a new one is created at each start and printed with the address
+  --port N       port on 127.0.0.1, 0 for any (default: PORT in the environment, or ${defaultPort})
+  --stdio        serve one client on standard input and output, for hosts that start servers themselves
+  --store URL    store of the tasks: sqlite:PATH, postgres://... or memory: (default: a file for this config in your
+                 data folder)
+  -h, --help     show this help
 
-SIGTERM stops it: what is not done goes on at the next start.`;
+SIGTERM stops the gateway. Unfinished tasks resume at the next start.`;
 
 export async function serve(args: readonly string[]): Promise<number> {
   const end = args.indexOf('--');
@@ -48,35 +48,35 @@ export async function serve(args: readonly string[]): Promise<number> {
     stdio: { type: 'boolean' },
     store: { type: 'string' },
   });
-  if (positionals.length > 0) throw new WrongUsage(`serve takes no "${positionals[0]}"`);
+  if (positionals.length > 0) throw new WrongUsage(`unexpected argument "${positionals[0]}" for serve`);
   if (values.stdio && values.port !== undefined)
-    throw new WrongUsage('a server is either on a port or on standard input and output');
+    throw new WrongUsage('--port and --stdio cannot be used together');
   if (values.stdio && values.operator)
-    throw new WrongUsage('the dashboard needs a port: --operator and --stdio do not go together');
+    throw new WrongUsage('--operator and --stdio cannot be used together: the dashboard needs a port');
   const words = end < 0 ? undefined : args.slice(end + 1);
   if (words && values.config !== undefined)
-    throw new WrongUsage('what is served stands in a config or after --, not both');
+    throw new WrongUsage('--config and a command after -- cannot be used together');
   const port = values.stdio ? 0 : portFrom(values.port ?? (process.env.PORT || String(defaultPort)));
   const environment = await environmentFor(values.store);
-  const { config, place } = words ? await started(words, environment) : await configured(values.config);
-  const { store, lists } = await placesFor(values.store, place);
+  const { config, storeName } = words ? await started(words, environment) : await configured(values.config);
+  const { store, lists } = await storesFor(values.store, storeName);
   await using gateway = await gatewayOf({ config, store, environment, ...(lists && { lists }) });
   await (values.stdio ? onPipe(gateway) : onPort(gateway, port, values.json, values.operator));
   return 0;
 }
 
-const workerHelp = `Carries out tasks that \`holdfast serve\` with the same config makes on the same store; as many workers, on as many
-machines, as there is work for.
+const workerHelp = `Runs tasks that \`holdfast serve\` created with the same config on the same store. Start as many workers, on as many
+machines, as you need.
 
 Usage: holdfast worker --store URL [--config FILE] [--concurrency N]
 
-  --concurrency N  tasks at a time (default 1000: a task that waits for a server takes next to nothing)
-  --config FILE    the servers and commands that tasks are carried out by (default ${usualFile} here)
-  --json           say what is said as JSON
-  --store URL      where the tasks are: postgres://USER:PASSWORD@HOST/DATABASE, or sqlite:PATH on the same machine
-  -h, --help       say this
+  --concurrency N  tasks at a time (default 1000: a task that waits for a server needs almost no resources)
+  --config FILE    config file with the servers and commands (default ${defaultConfigFile} in this folder)
+  --json           print JSON
+  --store URL      store of the tasks: postgres://USER:PASSWORD@HOST/DATABASE, or sqlite:PATH on the same machine
+  -h, --help       show this help
 
-SIGTERM stops it: what is not done goes on elsewhere, or at the next start.`;
+SIGTERM stops the worker. Its unfinished tasks resume on another worker or at the next start.`;
 
 export async function worker(args: readonly string[]): Promise<number> {
   const { values, positionals } = readArguments(args, workerHelp, {
@@ -85,13 +85,13 @@ export async function worker(args: readonly string[]): Promise<number> {
     json: { type: 'boolean' },
     store: { type: 'string' },
   });
-  if (positionals.length > 0) throw new WrongUsage(`worker takes no "${positionals[0]}"`);
-  if (values.store === undefined) throw new WrongUsage('--store URL says where the tasks are');
+  if (positionals.length > 0) throw new WrongUsage(`unexpected argument "${positionals[0]}" for worker`);
+  if (values.store === undefined) throw new WrongUsage('worker needs --store URL');
   const concurrency =
     values.concurrency === undefined ? undefined : countFrom(values.concurrency, '--concurrency');
-  const place = storePlace(values.store);
+  const location = parseStoreUrl(values.store);
   const { config } = await configured(values.config);
-  const store = await existingStore(place);
+  const store = await existingStore(location);
   const environment = await environmentFor(values.store);
   await using gateway = await gatewayOf({ config, store, environment });
   const stopped = new Promise<void>((resolve) => {
@@ -102,7 +102,7 @@ export async function worker(args: readonly string[]): Promise<number> {
   return 0;
 }
 
-/** Programs that are started do not see the key to the store. */
+/** The environment for programs that we start, without the credentials of the store. */
 async function environmentFor(store: string | undefined): Promise<Record<string, string>> {
   const { inheritedEnvironment } = await import('../../client/transports/stdio.ts');
   return inheritedEnvironment(storeSecrets(store));
@@ -110,7 +110,7 @@ async function environmentFor(store: string | undefined): Promise<Record<string,
 
 async function gatewayOf(options: Pick<GatewayOptions, 'config' | 'store' | 'environment' | 'lists'>) {
   const { Gateway } = await import('../../gateway/gateway-server.ts');
-  return new Gateway({ ...options, version: version(), log: sayStoreTrouble, onTrouble: say });
+  return new Gateway({ ...options, version: version(), log: printStoreProblem, onTrouble: printError });
 }
 
 type Gateway = Awaited<ReturnType<typeof gatewayOf>>;
@@ -130,17 +130,17 @@ async function onPort(gateway: Gateway, port: number, json = false, operator = f
       else console.log(dashboard ? `ready ${server.url}\ndashboard ${dashboard}` : `ready ${server.url}`);
     });
   } catch (error) {
-    throw portWorded(error as NodeJS.ErrnoException, port);
+    throw listenError(error as NodeJS.ErrnoException, port);
   }
 }
 
 async function onPipe(gateway: Gateway): Promise<void> {
   const { serveStdio } = await import('../../server/stdio.ts');
-  const server = serveStdio(gateway.tasks, gateway.serverFor, { onError: say });
+  const server = serveStdio(gateway.tasks, gateway.serverFor, { onError: printError });
   await workUntilStopped(gateway, server, () => {});
 }
 
-/** A server that cannot work must not stay. */
+/** Stops the server if its worker fails. */
 async function workUntilStopped(
   gateway: Gateway,
   server: { readonly stopped: Promise<void>; stop(): Promise<void> },
@@ -153,19 +153,22 @@ async function workUntilStopped(
   }
 }
 
-/** It may be told to stop while upstreams are waited for. */
+/** The server can be stopped while upstreams still connect. */
 async function workUntil(stopped: Promise<void>, working: Promise<void>, onReady: () => void): Promise<void> {
   const isStopped = stopped.then(() => true);
   if (!(await Promise.race([isStopped, working]))) onReady();
   await stopped;
 }
 
-async function placesFor(url: string | undefined, place: string) {
+async function storesFor(url: string | undefined, storeName: string) {
   const { listCache } = await import('../../gateway/upstream/list-cache.ts');
   const { dataFolder } = await import('../../client.ts');
-  const usual = join(dataFolder(), 'serve', `${place}.db`);
-  const at = storePlace(url ?? `sqlite:${usual}`);
-  const store = await storeAt(at);
-  if (at.kind === 'memory') return { store };
-  return { store, lists: listCache(`${at.kind === 'sqlite' ? at.file : usual}-lists.json`) };
+  const defaultFile = join(dataFolder(), 'serve', `${storeName}.db`);
+  const location = parseStoreUrl(url ?? `sqlite:${defaultFile}`);
+  const store = await storeAt(location);
+  if (location.kind === 'memory') return { store };
+  return {
+    store,
+    lists: listCache(`${location.kind === 'sqlite' ? location.file : defaultFile}-lists.json`),
+  };
 }

@@ -1,6 +1,6 @@
 /**
- * What the commands share that serve or work until they are stopped: what is served, on which port, the token of the
- * dashboard, and what they print about the store.
+ * Shared by the commands that run until they are stopped: config, port, the token of the dashboard, and messages about
+ * the store.
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -8,37 +8,40 @@ import { basename, resolve } from 'node:path';
 import type { LogEntry } from '../../engine/log.ts';
 import type { Config } from '../../gateway/config/config.ts';
 import { runtime } from '../../runtime/runtime.ts';
-import { CommandFailed, say, WrongUsage } from '../usage.ts';
+import { CommandFailed, printError, WrongUsage } from '../usage.ts';
 
-export const usualFile = 'holdfast.json';
+export const defaultConfigFile = 'holdfast.json';
 
-/** With a name for where its tasks are kept: the same for the same config, and different for another. */
-type Served = { readonly config: Config; readonly place: string };
+/** A config and the name of its default store, which is the same for the same config. */
+type ServedConfig = { readonly config: Config; readonly storeName: string };
 
-export async function configured(file: string | undefined): Promise<Served> {
+export async function configured(file: string | undefined): Promise<ServedConfig> {
   const { readConfig } = await import('../../gateway/config/config.ts');
-  if (file === undefined && !existsSync(usualFile))
-    throw new WrongUsage(`there is no ${usualFile} here: give --config FILE, or a command after --`);
-  const path = resolve(file ?? usualFile);
-  return { config: readConfig(path), place: placeOf(basename(path, '.json'), path) };
+  if (file === undefined && !existsSync(defaultConfigFile))
+    throw new WrongUsage(
+      `this folder has no ${defaultConfigFile}: pass --config FILE, or a command after --`,
+    );
+  const path = resolve(file ?? defaultConfigFile);
+  return { config: readConfig(path), storeName: storeNameOf(basename(path, '.json'), path) };
 }
 
-export async function started(words: readonly string[], env: Record<string, string>): Promise<Served> {
+export async function started(words: readonly string[], env: Record<string, string>): Promise<ServedConfig> {
   const [command, ...args] = words;
-  if (command === undefined) throw new WrongUsage('after -- comes the command that starts the server');
+  if (command === undefined)
+    throw new WrongUsage('-- must be followed by the command that starts the server');
   const { configOf } = await import('../../gateway/config/config.ts');
   const cwd = process.cwd();
   const name = nameOf(words);
   const config = configOf({ command, args, env, cwd }, name);
-  return { config, place: placeOf(name, JSON.stringify([words, cwd])) };
+  return { config, storeName: storeNameOf(name, JSON.stringify([words, cwd])) };
 }
 
-/** Of `npx -y @scope/server-files` the last part that says what it is. */
+/** The name of the program: `server-files` of `npx -y @scope/server-files`. */
 function nameOf([command = '', ...args]: readonly string[]): string {
   const isRunner = /^(npx|bunx|pnpx|uvx|pipx|node|bun|deno|python3?|uv)(\.\w+)?$/.test(basename(command));
-  const said = (isRunner && args.find((arg) => !arg.startsWith('-'))) || command;
+  const program = (isRunner && args.find((arg) => !arg.startsWith('-'))) || command;
   return (
-    basename(said)
+    basename(program)
       .replace(/\.\w+$/, '')
       .replace(/@.*$/, '')
       .replaceAll(/[^\w.-]/g, '-')
@@ -46,7 +49,7 @@ function nameOf([command = '', ...args]: readonly string[]): string {
   );
 }
 
-function placeOf(name: string, identity: string): string {
+function storeNameOf(name: string, identity: string): string {
   return `${name}-${createHash('sha256').update(identity).digest('hex').slice(0, 8)}`;
 }
 
@@ -55,23 +58,25 @@ function placeOf(name: string, identity: string): string {
 export function portFrom(text: string): number {
   const port = Number(text);
   if (!/^\d+$/.test(text) || port > 65_535)
-    throw new WrongUsage(`"${text}" is no port: use a number from 0 to 65535`);
+    throw new WrongUsage(`"${text}" is not a port: use a number from 0 to 65535`);
   return port;
 }
 
-/** The error of a server that could not listen, in words; any other as it is. */
-export function portWorded(error: NodeJS.ErrnoException, port: number): Error {
+/** Rewords the error of a server that could not listen. Returns other errors unchanged. */
+export function listenError(error: NodeJS.ErrnoException, port: number): Error {
   if (error.syscall !== 'listen') return error;
   if (error.code === 'EADDRINUSE')
-    return new CommandFailed(`Port ${port} is taken: stop what uses it, or choose another with --port.`);
+    return new CommandFailed(
+      `Port ${port} is in use: stop the program that uses it, or choose another port with --port.`,
+    );
   if (error.code === 'EACCES')
-    return new CommandFailed(`Port ${port} is not for this user: choose another with --port.`);
+    return new CommandFailed(`Port ${port} is not allowed for this user: choose another port with --port.`);
   return error;
 }
 
 /**
- * The token of the dashboard, the one that was given or a new one; and what to put behind the address. A token that was
- * given is known to whoever gave it, and need not be in any log.
+ * The token of the dashboard, from the environment or a new one, and the fragment to append to the address. A token
+ * from the environment is not printed, so that it appears in no log.
  */
 export function operatorToken() {
   const given = process.env.HOLDFAST_OPERATOR_TOKEN;
@@ -80,22 +85,22 @@ export function operatorToken() {
   return { token, fragment: `#token=${token}` };
 }
 
-// --- Trouble of the store -----------------------------------------------------------------------------------
+// --- Problems of the store ----------------------------------------------------------------------------------
 
-const told: Readonly<Record<string, (entry: LogEntry) => string>> = {
-  storeFailed: ({ detail }) => `The task store fails${repeated(detail?.times)}. ${detail?.message}`,
+const storeMessages: Readonly<Record<string, (entry: LogEntry) => string>> = {
+  storeFailed: ({ detail }) => `The task store fails${repeated(detail?.times)}: ${detail?.message}`,
   storeRecovered: ({ detail }) =>
     `The task store works again, after ${Math.ceil(Number(detail?.failedMs) / 1_000)} s.`,
-  damaged: ({ task, detail }) => `Task ${task} is damaged. ${detail?.message}`,
+  damaged: ({ task, detail }) => `Task ${task} is corrupt: ${detail?.message}`,
   overfull: ({ detail }) =>
-    `The task store holds ${detail?.size} bytes, more than its maxStoreSize of ${detail?.largest}: nothing more may be removed.`,
+    `The task store holds ${detail?.size} bytes, more than its maxStoreSize of ${detail?.largest}, and no more tasks can be removed.`,
 };
 
-export function sayStoreTrouble(entry: LogEntry): void {
-  const message = told[entry.event]?.(entry);
-  if (message !== undefined) say({ message });
+export function printStoreProblem(entry: LogEntry): void {
+  const message = storeMessages[entry.event]?.(entry);
+  if (message !== undefined) printError({ message });
 }
 
 function repeated(times: unknown): string {
-  return typeof times === 'number' && times > 1 ? ` (${times} times since it was last said)` : '';
+  return typeof times === 'number' && times > 1 ? ` (${times} times since the last message)` : '';
 }

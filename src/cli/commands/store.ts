@@ -1,26 +1,26 @@
 /** `holdfast store`: maintenance of a whole store. */
 import type { RekeyReport } from '../../sqlite.ts';
 import type { Encryption } from '../../stores/shared/encryption/keys.ts';
-import { type StorePlace, storePlace, storeWithTasks } from '../store-url.ts';
-import { readArguments, say, WrongUsage } from '../usage.ts';
+import { parseStoreUrl, type StoreLocation, storeWithTasks } from '../store-url.ts';
+import { printError, readArguments, WrongUsage } from '../usage.ts';
 
 const help = `Re-encrypts a store: under a new key, for the first time, or back to plain text.
 
 Usage: HOLDFAST_KEYS=ID=KEY,... holdfast store rekey --store URL [--decrypt] [--json]
 
 Re-encrypts every value that is not encrypted with the newest key, in batches, and then counts all values by key.
-Servers can run at the same time if they have the newest key. The command can be interrupted and repeated. A key that
-no value is left under can then be removed everywhere. A SQLite file that held plain text is compacted at the end, so
-that none remains in it; on Postgres, run VACUUM FULL.
+Servers can run at the same time if they have the newest key. The command can be interrupted and repeated. Remove an old
+key once no values are left under it. A SQLite file that contained plain text is compacted at the end, so that no plain
+text remains in it. On Postgres, run VACUUM FULL.
 
   --store URL      sqlite:PATH or postgres://...
   --decrypt        write all values as plain text: this switches encryption off
   --json           print the report as JSON
-  -h, --help       say this
+  -h, --help       show this help
 
-HOLDFAST_KEYS has every key that the store is encrypted with, the newest first: 32 bytes each, in base64 or hex.
+HOLDFAST_KEYS contains every key of the store, the newest first: 32 bytes each, in base64 or hex.
 
-Exit code 0 if every value is under the newest key, 1 if some are left or something failed, 2 if the usage is wrong.`;
+Exit code: 0 if every value is under the newest key, 1 if some are left or something failed, 2 if the usage is wrong.`;
 
 export async function store(args: readonly string[]): Promise<number> {
   const { values, positionals } = readArguments(args, help, {
@@ -31,18 +31,18 @@ export async function store(args: readonly string[]): Promise<number> {
   const [action, ...more] = positionals;
   if (action !== 'rekey')
     throw new WrongUsage(action === undefined ? 'store needs a command' : `unknown command: store ${action}`);
-  if (more.length > 0) throw new WrongUsage(`store rekey takes no "${more[0]}"`);
+  if (more.length > 0) throw new WrongUsage(`unexpected argument "${more[0]}" for store rekey`);
   if (values.store === undefined) throw new WrongUsage('store rekey needs --store URL');
   const keys = keysFrom(process.env.HOLDFAST_KEYS);
   const encryption = values.decrypt ? { ...keys, current: null } : keys;
-  const place = storePlace(values.store);
-  if (place.kind === 'memory') throw new WrongUsage('memory: is private to one process');
-  const report = await rekeyed(place, encryption);
+  const location = parseStoreUrl(values.store);
+  if (location.kind === 'memory') throw new WrongUsage('memory: is private to one process');
+  const report = await rekeyed(location, encryption);
   if (values.json) console.log(JSON.stringify(report));
   else for (const line of linesOf(report)) console.log(line);
   if (report.left === 0) return 0;
-  say({
-    message: `${counted(report.left)} could not be re-encrypted, or changed at the same time. Run the command again; values that stay are damaged, or their key was not given.`,
+  printError({
+    message: `${counted(report.left)} could not be re-encrypted, or changed at the same time. Run the command again. Values that remain are corrupt, or HOLDFAST_KEYS lacks their key.`,
   });
   return 1;
 }
@@ -60,15 +60,15 @@ function keysFrom(text: string | undefined): Encryption {
 }
 
 async function rekeyed(
-  place: Exclude<StorePlace, { kind: 'memory' }>,
+  location: Exclude<StoreLocation, { kind: 'memory' }>,
   encryption: Encryption,
 ): Promise<RekeyReport> {
-  // Refuses a place without a store, where opening would make one.
-  await storeWithTasks(place);
+  // Fails if there is no store, because opening would create one.
+  await storeWithTasks(location);
   const database =
-    place.kind === 'postgres'
-      ? await (await import('../../postgres.ts')).openPostgres(place.url, { encryption })
-      : await (await import('../../sqlite.ts')).openSqlite(place.file, { encryption });
+    location.kind === 'postgres'
+      ? await (await import('../../postgres.ts')).openPostgres(location.url, { encryption })
+      : await (await import('../../sqlite.ts')).openSqlite(location.file, { encryption });
   try {
     return await database.rekey();
   } finally {

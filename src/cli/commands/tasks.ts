@@ -1,4 +1,4 @@
-/** `holdfast tasks`: calls that were made on this machine, and what became of them. */
+/** `holdfast tasks`: lists, resumes, answers and cancels calls made on this machine. */
 
 import type { TaskHandle } from '../../client/call-handle.ts';
 import type { CallRecord, CallRegistry } from '../../client/call-registry.ts';
@@ -9,36 +9,36 @@ import { TaskCancelled, UnknownQuestion } from '../../remote-tasks/errors.ts';
 import { resultOf } from '../../remote-tasks/remote-outcome.ts';
 import type { PolledTask } from '../../remote-tasks/task-poller.ts';
 import { runtime } from '../../runtime/runtime.ts';
-import { attend } from '../calls/follow-call.ts';
+import { followCall } from '../calls/follow-call.ts';
 import { exampleOf, givenAnswers } from '../calls/given-answers.ts';
-import { comeBackWith, openRegistry, printTable, recordOf, statusOf, toolOf } from '../calls/registry.ts';
-import { connectTo, described, headersFrom, type Target, targetKept } from '../calls/target.ts';
+import { openRegistry, printTable, recordOf, resumeCommand, statusOf, toolOf } from '../calls/registry.ts';
+import { connectTo, described, headersFrom, restoreTarget, type Target } from '../calls/target.ts';
 import { operatorHelp } from '../operator/options.ts';
 import { jsonText, printJson, textOf } from '../output.ts';
 import { age, dayAndTime } from '../time.ts';
 import { type Arguments, CommandFailed, readArguments, WrongUsage } from '../usage.ts';
-import { jsonView, lookOn, plainView, viewOptions } from '../views/call-view.ts';
+import { jsonView, plainView, viewFor, viewOptions } from '../views/call-view.ts';
 import { clean, number, oneLine } from '../views/terminal-text.ts';
 
-const help = `Calls that were made on this machine: what became of them, and how to come back to them.
+const help = `Manages the calls that you made on this machine.
 
-Usage: holdfast tasks list [--all]     those whose result nobody has seen; with --all, the others too
-       holdfast tasks show ID          all that is known of one, from its server if that can be reached
-       holdfast tasks watch ID         come back to it, as if it had never been left
-       holdfast tasks result ID        wait for its result and print nothing else
-       holdfast tasks answer ID JSON   answer what it asks: the fields of a form, or answers by key; null declines
-       holdfast tasks cancel ID        ask its server to end it
-       holdfast tasks forget ID        strike it off the list; the task itself is not touched
+Usage: holdfast tasks list [--all]     list calls whose result you have not seen; with --all, all calls
+       holdfast tasks show ID          show a call, with its current status if the server can be reached
+       holdfast tasks watch ID         resume a call: progress, questions and result, like holdfast call
+       holdfast tasks result ID        wait for the result and print only that
+       holdfast tasks answer ID JSON   answer a question: the fields of a form, or answers by key; null declines
+       holdfast tasks cancel ID        cancel the task on its server
+       holdfast tasks forget ID        remove a call from the list; its task is not changed
 
-The first 6 letters of an ID will do if no other begins with them.
+An ID can be shortened to its first 6 letters if they are unique.
 
-  --all            with list: delivered results too
-  --answer JSON    with watch and result: as for a call
-  --handles FILE   where calls are written down (default: in the data folder of the user)
-  --header HEADER  'Name: value' for the server; headers are never written down and have to be given again
-  --json           tell everything as JSON, one object per line, and ask nothing
-  --no-color       no colours; NO_COLOR in the environment does the same
-  -h, --help       say this
+  --all            with list: include calls whose result was delivered
+  --answer JSON    with watch and result: as in holdfast call
+  --handles FILE   file in which calls are saved (default: in your data folder)
+  --header HEADER  'Name: value' for the server; headers are not saved, so pass them again
+  --json           print JSON, one object per line, and never ask
+  --no-color       print without colours, as with NO_COLOR in the environment
+  -h, --help       show this help
 
 ${operatorHelp}`;
 
@@ -52,82 +52,82 @@ const options = {
 
 type Values = Arguments<typeof options>['values'];
 
-/** A call that a command is about. */
-interface OnCall {
+/** The call that a command is about, with the command's arguments. */
+interface CallCommand {
   readonly record: CallRecord;
-  readonly handles: CallRegistry;
+  readonly registry: CallRegistry;
   readonly values: Values;
-  /** How its server is reached; refuses if nobody knows, or if headers are missing. */
+  /** The server of the call. Throws if it was not saved or if headers are missing. */
   target(): Target;
-  /** What follows the id. */
+  /** The argument after the id. */
   readonly more: string | undefined;
 }
 
-const onOne: Readonly<Record<string, (on: OnCall) => Promise<number> | number>> = {
-  watch: (on) => come(on, lookOn(on.values)),
+const callCommands: Readonly<Record<string, (on: CallCommand) => Promise<number> | number>> = {
+  watch: (on) => resumeCall(on, viewFor(on.values)),
   result: (on) =>
-    come(on, { view: on.values.json ? jsonView : plainView({ isQuiet: true }), desk: undefined }),
+    resumeCall(on, { view: on.values.json ? jsonView : plainView({ isQuiet: true }), terminal: undefined }),
   show,
   answer,
   cancel,
-  forget: ({ record: { id }, handles, values: { json } }) => {
-    handles.delete(id);
+  forget: ({ record: { id }, registry, values: { json } }) => {
+    registry.delete(id);
     console.log(json ? jsonText({ event: 'forgotten', id }) : `Forgot ${id}.`);
     return 0;
   },
 };
 
 export async function tasks(args: readonly string[]): Promise<number> {
-  // Of whole stores and servers, not of what was called here.
+  // These options select all tasks of a store or server, instead of the calls made on this machine.
   if (args.some((arg) => /^--(store|url)(=|$)/.test(arg)))
     return (await import('../operator/command.ts')).operatorTasks(args, help);
   const { values, positionals } = readArguments(args, help, options);
   const [verb, id, more, ...rest] = positionals;
-  if (verb === undefined) throw new WrongUsage('tasks takes a command, such as list or watch');
+  if (verb === undefined) throw new WrongUsage('tasks needs a command, such as list or watch');
   const isList = verb === 'list';
-  const command = Object.hasOwn(onOne, verb) ? onOne[verb] : undefined;
+  const command = Object.hasOwn(callCommands, verb) ? callCommands[verb] : undefined;
   if (!isList && !command)
     throw new WrongUsage(
       verb === 'retry' || verb === 'purge'
-        ? `${verb} is for operators: say --store URL or --url URL too`
-        : `tasks has no command "${verb}"`,
+        ? `${verb} is for operators: add --store URL or --url URL`
+        : `unknown command: tasks ${verb}`,
     );
-  if (!isList && id === undefined) throw new WrongUsage(`${verb} takes the id of a call`);
+  if (!isList && id === undefined) throw new WrongUsage(`${verb} needs the id of a call`);
   const extra = isList ? id : verb === 'answer' ? rest[0] : more;
-  if (extra !== undefined) throw new WrongUsage(`${verb} takes no "${extra}"`);
+  if (extra !== undefined) throw new WrongUsage(`unexpected argument "${extra}" for ${verb}`);
   const headers = headersFrom(values.header);
-  const handles = await openRegistry(values.handles);
+  const registry = await openRegistry(values.handles);
   try {
-    if (isList) return list(handles, values);
-    const record = recordOf(id!, handles);
-    const target = () => targetKept(record.target, headers);
-    return await command!({ record, handles, values, more, target });
+    if (isList) return list(registry, values);
+    const record = recordOf(id!, registry);
+    const target = () => restoreTarget(record.target, headers);
+    return await command!({ record, registry, values, more, target });
   } finally {
-    handles.close();
+    registry.close();
   }
 }
 
-function list(handles: CallRegistry, { json, all }: Values): number {
-  const records = handles.list({ onlyOpen: !all });
+function list(registry: CallRegistry, { json, all }: Values): number {
+  const records = registry.list({ onlyOpen: !all });
   if (json)
     for (const record of records) {
       const { id, taskId, server, createdAt, isDelivered } = record;
       const [tool, status] = [toolOf(record), statusOf(record)];
       printJson({ id, taskId, server, tool, status, createdAt, isDelivered });
     }
-  else printTable(records, handles);
+  else printTable(records, registry);
   return 0;
 }
 
-/** What is over is here already; everything else is at its server. */
-async function come(
-  { record, handles, values, target }: OnCall,
-  look: ReturnType<typeof lookOn>,
+/** Follows an open call at its server. Prints a finished call from the registry. */
+async function resumeCall(
+  { record, registry, values, target }: CallCommand,
+  output: ReturnType<typeof viewFor>,
 ): Promise<number> {
   const given = givenAnswers(values.answer);
-  const { view } = look;
+  const { view } = output;
   if (!record.ending)
-    return attend({ ...look, handles, given, target: target() }, (tasks) => tasks.resume(record.id));
+    return followCall({ ...output, registry, given, target: target() }, (tasks) => tasks.resume(record.id));
   view.called?.({ id: record.id, tool: toolOf(record), since: record.createdAt });
   let result: JsonObject;
   try {
@@ -137,28 +137,28 @@ async function come(
     view.failed?.(record.id, message, (error as { rpcCode?: number }).rpcCode);
     throw new CommandFailed(message);
   } finally {
-    handles.save({ ...record, isDelivered: true });
+    registry.save({ ...record, isDelivered: true });
   }
   view.result(record.id, result);
   return result.isError ? 1 : 0;
 }
 
-// --- Coming back for a moment -------------------------------------------------------------------------------
+// --- Short connections to the server of a call --------------------------------------------------------------
 
-/** A command that only shows a call does not wait for a server that is away. */
-const patience = '5s';
+/** Short, because a command that only shows a call does not wait for an unavailable server. */
+const reconnectTimeout = '5s';
 const never = new Promise<never>(() => {});
 
-async function visiting<T>(
-  { record, handles }: OnCall,
+async function withHandle<T>(
+  { record, registry }: CallCommand,
   target: Target,
   onQuestion: (question: Question) => Promise<never> | Answer,
   visit: (handle: TaskHandle, tasks: TaskClient) => Promise<T>,
 ): Promise<T> {
   const tasks = await connectTo(target, {
-    registry: handles,
+    registry,
     answer: onQuestion,
-    reconnectTimeout: patience,
+    reconnectTimeout,
   });
   try {
     return await visit(await tasks.resume(record.id), tasks);
@@ -169,23 +169,23 @@ async function visiting<T>(
   }
 }
 
-/** Whether every task of a tree has been looked at once. */
-function isSeen({ task, children }: PolledTask): boolean {
-  return children.length === task.childIds.length && children.every(isSeen);
+/** True once every task of a tree has been read. */
+function isLoaded({ task, children }: PolledTask): boolean {
+  return children.length === task.childIds.length && children.every(isLoaded);
 }
 
-/** Whether any task of a tree waits for an answer. */
-function isAsked({ task, children }: PolledTask): boolean {
-  return task.status === 'input_required' || children.some(isAsked);
+/** True if any task of a tree waits for an answer. */
+function hasQuestion({ task, children }: PolledTask): boolean {
+  return task.status === 'input_required' || children.some(hasQuestion);
 }
 
 // --- Answering --------------------------------------------------------------------------------------------
 
-async function answer(on: OnCall): Promise<number> {
+async function answer(on: CallCommand): Promise<number> {
   const { more } = on;
-  if (more === undefined) throw new WrongUsage('an answer takes the id of a call and JSON');
+  if (more === undefined) throw new WrongUsage('answer needs the id of a call and JSON');
   const answers = givenAnswers([more], 'an answer');
-  const { id } = notOver(on);
+  const { id } = requireOpen(on);
   const answered: Question[] = [];
   const refused = Promise.withResolvers<never>();
   refused.promise.catch(() => {});
@@ -199,44 +199,44 @@ async function answer(on: OnCall): Promise<number> {
     refused.reject(
       new CommandFailed(
         problem === undefined
-          ? `It asks "${oneLine(key)}" too, and there is no answer to that.`
+          ? `The call also asks "${oneLine(key)}", and no answer was given for it.`
           : `The server refused the answer to "${oneLine(key)}": ${oneLine(problem)}`,
       ),
     );
     return never;
   };
-  await visiting(on, on.target(), onQuestion, (handle) =>
-    Promise.race([untilTaken(handle, () => answered.length > 0), refused.promise]),
+  await withHandle(on, on.target(), onQuestion, (handle) =>
+    Promise.race([waitUntilAccepted(handle, () => answered.length > 0), refused.promise]),
   );
   for (const { key } of answered)
     console.log(on.values.json ? jsonText({ event: 'answered', id, key }) : `Answered "${oneLine(key)}".`);
   return 0;
 }
 
-/** Until what was answered has been taken, or it is clear that nothing is asked. */
-async function untilTaken(handle: TaskHandle, isAnswered: () => boolean): Promise<void> {
+/** Waits until the server accepted the answer. Throws if the task has no open question. */
+async function waitUntilAccepted(handle: TaskHandle, isAnswered: () => boolean): Promise<void> {
   for await (const update of handle.updates()) {
     if (update.type === 'unreachable') throw new CommandFailed(oneLine(update.why));
     if (update.type === 'answered') return;
     const tree = handle.tree();
-    if (!tree || !isSeen(tree) || isAsked(tree)) continue;
-    // In 2025-11-25 a question comes as a request, and only the status tells that its answer was taken.
+    if (!tree || !isLoaded(tree) || hasQuestion(tree)) continue;
+    // In 2025-11-25 a question is a request, and only the status shows that its answer was accepted.
     if (isAnswered()) return;
-    throw new CommandFailed('It asks nothing at the moment.');
+    throw new CommandFailed('No open questions.');
   }
-  if (!isAnswered()) throw new CommandFailed('It is over, and asks nothing.');
+  if (!isAnswered()) throw new CommandFailed('The call has finished and has no open questions.');
 }
 
 // --- Cancelling -------------------------------------------------------------------------------------------
 
-async function cancel(on: OnCall): Promise<number> {
-  const { id } = notOver(on);
+async function cancel(on: CallCommand): Promise<number> {
+  const { id } = requireOpen(on);
   const unanswered = () => never;
-  return visiting(on, on.target(), unanswered, async (handle, tasks) => {
+  return withHandle(on, on.target(), unanswered, async (handle, tasks) => {
     await handle.cancel();
     try {
       await handle.result().catch(async (error: unknown) => {
-        // It may have been seen before the server took the cancellation.
+        // The question may have arrived before the server processed the cancellation.
         if (!(error instanceof UnknownQuestion)) throw error;
         await (await tasks.resume(id)).result();
       });
@@ -246,13 +246,13 @@ async function cancel(on: OnCall): Promise<number> {
       return 0;
     }
     throw new CommandFailed(
-      'It was done before it could be cancelled; `holdfast tasks result` prints what came of it.',
+      'The call finished before it could be cancelled; `holdfast tasks result` prints its result.',
     );
   });
 }
 
-function notOver({ record }: OnCall): CallRecord {
-  if (record.ending) throw new CommandFailed(`It is over: ${statusOf(record)}.`);
+function requireOpen({ record }: CallCommand): CallRecord {
+  if (record.ending) throw new CommandFailed(`The call has already finished: ${statusOf(record)}.`);
   return record;
 }
 
@@ -261,43 +261,42 @@ function notOver({ record }: OnCall): CallRecord {
 interface Found {
   readonly tree?: PolledTask | undefined;
   readonly asked: readonly Question[];
-  /** Where it was found. */
+  /** The server that it was read from. */
   readonly target?: Target;
 }
 
-/** All that is known of one call. */
-async function show(on: OnCall): Promise<number> {
-  const { record, handles } = on;
+async function show(on: CallCommand): Promise<number> {
+  const { record, registry } = on;
   let found: Found = { asked: [] };
   let problem: Error | undefined;
   if (!record.ending)
     try {
       const target = on.target();
       found = { asked: [], target };
-      found = await lookedAt(on, target);
+      found = await loadTree(on, target);
     } catch (error) {
       if (error instanceof WrongUsage) throw error;
       problem = error as Error;
     }
-  const known = handles.get(record.id) ?? record;
+  const known = registry.get(record.id) ?? record;
   if (on.values.json) printJson(asJson(known, found));
-  else for (const line of asLines(known, handles, found)) console.log(line);
+  else for (const line of asLines(known, registry, found)) console.log(line);
   if (problem) throw problem;
   return 0;
 }
 
-/** The whole tree, each of its tasks once. */
-async function lookedAt(on: OnCall, target: Target): Promise<Found> {
+/** Reads each task of the tree once. */
+async function loadTree(on: CallCommand, target: Target): Promise<Found> {
   const asked: Question[] = [];
   const onQuestion = (question: Question) => {
     asked.push(question);
     return never;
   };
-  const tree = await visiting(on, target, onQuestion, async (handle) => {
+  const tree = await withHandle(on, target, onQuestion, async (handle) => {
     for await (const _ of handle.updates()) {
       const tree = handle.tree();
-      // Where questions come as requests the look is over before they are here; its status tells of them.
-      if (tree && isSeen(tree)) break;
+      // Questions that are sent as requests arrive too late to be shown here; the status shows that there are any.
+      if (tree && isLoaded(tree)) break;
     }
     return handle.tree();
   });
@@ -320,7 +319,7 @@ function asJson(record: CallRecord, { tree, asked }: Found) {
     target,
     tool: toolOf(record),
     arguments: params.arguments,
-    status: seenStatus(record, tree),
+    status: currentStatus(record, tree),
     createdAt,
     isDelivered,
     ending,
@@ -332,7 +331,7 @@ function asJson(record: CallRecord, { tree, asked }: Found) {
 
 function* asLines(
   record: CallRecord,
-  handles: CallRegistry,
+  registry: CallRegistry,
   { tree, asked, target }: Found,
 ): Iterable<string> {
   const row = (name: string, value: string) => `${name.padEnd(10)}${value}`;
@@ -341,28 +340,31 @@ function* asLines(
   if (taskId !== undefined) yield row('task', oneLine(taskId));
   yield row('server', `${oneLine(server)}${target ? ` at ${described(target)}` : ''}`);
   yield row('tool', `${toolOf(record)} ${oneLine(JSON.stringify(params.arguments ?? {}))}`);
-  yield row('called', `${age(runtime.now() - createdAt)} ago, ${dayAndTime(createdAt)}`);
+  yield row('created', `${age(runtime.now() - createdAt)} ago, ${dayAndTime(createdAt)}`);
   const { message, progress } = tree?.task ?? {};
-  yield row('status', withMessage(seenStatus(record, tree), message));
+  yield row('status', withMessage(currentStatus(record, tree), message));
   if (progress && !ending) {
     const of = progress.total === undefined ? '' : ` of ${number(progress.total)}`;
     yield row('progress', `${number(progress.progress)}${of}`);
   }
   for (const question of asked) {
-    yield row('asks', `${oneLine(question.key)}: ${oneLine('message' in question ? question.message : '')}`);
-    const place = { handles, ...(target && { target }) };
-    yield row('', `answer with: ${comeBackWith('answer', id, place, exampleOf(question))}`);
+    yield row(
+      'question',
+      `${oneLine(question.key)}: ${oneLine('message' in question ? question.message : '')}`,
+    );
+    const source = { registry, ...(target && { target }) };
+    yield row('', `answer with: ${resumeCommand('answer', id, source, exampleOf(question))}`);
   }
   if (tree && tree.children.length > 0) {
     yield 'subtasks';
-    for (const child of tree.children) yield* below(child, 1);
+    for (const child of tree.children) yield* subtaskLines(child, 1);
   }
   if (ending?.kind === 'result')
     yield row('result', clean(textOf(ending.result)).replaceAll('\n', `\n${' '.repeat(10)}`));
 }
 
-/** How it ended, if that is known here; otherwise as its server has it, if that could be asked. */
-function seenStatus(record: CallRecord, tree: PolledTask | undefined): string {
+/** The final status from the registry, otherwise the server's status, otherwise the registry's. */
+function currentStatus(record: CallRecord, tree: PolledTask | undefined): string {
   return (record.ending ? undefined : tree?.task.status) ?? statusOf(record);
 }
 
@@ -370,8 +372,8 @@ function withMessage(status: string, message: string | undefined): string {
   return message === undefined ? status : `${status}: ${oneLine(message)}`;
 }
 
-function* below({ task, children }: PolledTask, depth: number): Iterable<string> {
+function* subtaskLines({ task, children }: PolledTask, depth: number): Iterable<string> {
   const { taskId, status, message } = task;
   yield `${'  '.repeat(depth)}${oneLine(taskId).slice(0, 8)}  ${withMessage(status, message)}`;
-  for (const child of children) yield* below(child, depth + 1);
+  for (const child of children) yield* subtaskLines(child, depth + 1);
 }

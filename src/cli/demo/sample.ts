@@ -1,4 +1,4 @@
-/** A project so small that its tests run in a second; one of them finds a mistake. */
+/** A small sample project. Its tests run in a second, and one of them fails because of a bug. */
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ const files: Readonly<Record<string, string>> = {
 `,
   'README.md': `# Calendar
 
-A sample project for the tools of the Holdfast demo. It has three files of tests, and one mistake.
+A sample project for the tools of the Holdfast demo. It has three test files and one bug.
 `,
   'calendar.js': `export function isLeapYear(year) {
   return year % 4 === 0;
@@ -32,7 +32,7 @@ import { isLeapYear } from './calendar.js';
 
 test('every fourth year is a leap year', () => assert(isLeapYear(2028)));
 test('other years are not', () => assert(!isLeapYear(2027)));
-test('1900 was no leap year', () => assert(!isLeapYear(1900)));
+test('1900 was not a leap year', () => assert(!isLeapYear(1900)));
 `,
   'months.test.js': `import assert from 'node:assert';
 import { test } from 'node:test';
@@ -50,7 +50,7 @@ test('the last day of a year is day 365', () => assert.equal(dayOfYear(31, 12, 2
 `,
 };
 
-/** What is there already is left as it is: somebody may have mended it. */
+/** Existing files are not overwritten: the user may have fixed the bug. */
 export async function writeSample(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -58,7 +58,7 @@ export async function writeSample(folder: string): Promise<void> {
       if (!existsSync(join(folder, name))) await writeFile(join(folder, name), text);
   } catch (error) {
     throw new CommandFailed(
-      `The sample project cannot be written into ${folder} (${(error as Error).message}): choose another place with --data.`,
+      `Could not write the sample project to ${folder} (${(error as Error).message}): choose another folder with --data.`,
     );
   }
 }

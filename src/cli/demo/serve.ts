@@ -1,4 +1,4 @@
-/** The demo while it runs: an MCP server, a worker in the same process, and the dashboard to watch them on. */
+/** The demo: an MCP server, a worker and the dashboard in one process. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join, relative } from 'node:path';
@@ -9,60 +9,60 @@ import { serveHttp } from '../../server/http/serve.ts';
 import { createTasks, type Tasks } from '../../server/tasks.ts';
 import { sqlite } from '../../sqlite.ts';
 import { anonymous } from '../../task-methods/caller.ts';
-import { operatorToken, portWorded, sayStoreTrouble } from '../commands/serving.ts';
+import { listenError, operatorToken, printStoreProblem } from '../commands/serving.ts';
 import { demoCall, version } from '../usage.ts';
 import { writeSample } from './sample.ts';
 import { demoTools } from './tools.ts';
 
-/** Serves until the process is told to stop. Its tools may look into the folder `here`. */
+/** Serves until the process is stopped. The tools may read the folder `here`. */
 export async function serveDemo(port: number, here: string, data: string): Promise<void> {
   const sample = join(data, 'sample');
   const tools = demoTools({ here, data, sample });
   const store = sqlite(join(data, 'demo.db'));
-  const tasks = createTasks({ store, tools, audit: true, log: sayStoreTrouble });
+  const tasks = createTasks({ store, tools, audit: true, log: printStoreProblem });
   try {
     const found = await unfinished(tasks);
     await writeSample(sample);
-    const { url, dashboard, stopped, stop } = await served(tasks, port);
+    const { url, dashboard, stopped, stop } = await startServer(tasks, port);
     try {
-      // Not before the port is ours: a second demo on the same store would begin to work, and end at once.
+      // Only after the port is ours: otherwise a second demo on the same store would start to work and exit at once.
       await tasks.work();
-      await beginFirstWork(tasks);
-      greet(url, dashboard, relative(here, data) || '.', found);
+      await createFirstTasks(tasks);
+      printIntroduction(url, dashboard, relative(here, data) || '.', found);
       await stopped;
     } finally {
       await stop();
     }
   } catch (error) {
     await tasks.close().catch(() => {});
-    throw portWorded(error as NodeJS.ErrnoException, port);
+    throw listenError(error as NodeJS.ErrnoException, port);
   }
-  console.log('Stopped. What is not done goes on at the next start.');
+  console.log('Stopped. Unfinished tasks resume at the next start.');
 }
 
-async function served(tasks: Tasks, port: number) {
+async function startServer(tasks: Tasks, port: number) {
   const mcpServer = () => {
     const mcp = new McpServer({ name: 'holdfast-demo', version: version() });
     tasks.attach(mcp);
     return mcp;
   };
   const operator = operatorToken();
-  const server = await serveHttp(tasks, mcpServer, { port, operator, elsewhere });
+  const server = await serveHttp(tasks, mcpServer, { port, operator, elsewhere: redirectToDashboard });
   return { ...server, dashboard: `${server.dashboard}${operator.fragment}` };
 }
 
-/** Whoever comes to the door is shown the dashboard, and there asked for the token. */
-function elsewhere(req: IncomingMessage, res: ServerResponse): void {
+/** Redirects the root to the dashboard, which asks for the token. */
+function redirectToDashboard(req: IncomingMessage, res: ServerResponse): void {
   if (req.url === '/') res.writeHead(302, { location: dashboardPath }).end();
   else
     res
       .writeHead(404, { 'content-type': 'text/plain' })
-      .end(`There is nothing here. MCP is at /mcp, the dashboard at ${dashboardPath}.\n`);
+      .end(`Not found. MCP is at /mcp, the dashboard at ${dashboardPath}.\n`);
 }
 
-function greet(url: string, dashboard: string, data: string, found: number): void {
-  console.log(`Holdfast demo: an MCP server with durable tools. Its tasks are in ${data}.`);
-  if (found > 0) console.log(found === 1 ? '1 task goes on.' : `${found} tasks go on.`);
+function printIntroduction(url: string, dashboard: string, data: string, found: number): void {
+  console.log(`Holdfast demo: an MCP server with durable tools. Tasks are stored in ${data}.`);
+  if (found > 0) console.log(found === 1 ? '1 task resumes.' : `${found} tasks resume.`);
   console.log(`
   MCP server  ${url}
   dashboard   ${dashboard}
@@ -74,7 +74,7 @@ Try this in a second terminal:
 `);
 }
 
-/** One each: quick, step by step, with subtasks and a question at the end, one that fails, one that takes minutes. */
+/** One task of each kind: quick, step by step, with subtasks and a question at the end, failing, and slow. */
 const calls: readonly (readonly [tool: string, input: object])[] = [
   ['count', { to: 5, everyMs: 100 }],
   ['run_tests', {}],
@@ -83,18 +83,18 @@ const calls: readonly (readonly [tool: string, input: object])[] = [
   ['count', { to: 600, everyMs: 1_000 }],
 ];
 
-/** They are nobody's but the demo's own: callers neither see nor wait for them. */
+/** The first tasks belong to the demo itself, so that callers cannot see them. */
 const owner = 'demo';
 
-/** Begins it, if nothing was ever done here. */
-async function beginFirstWork(tasks: Tasks): Promise<void> {
-  const { queries: survey } = await tasks.opened();
-  const { count, isMore } = await survey.count({}, 1);
+/** Creates the first tasks in an empty store. */
+async function createFirstTasks(tasks: Tasks): Promise<void> {
+  const { queries } = await tasks.opened();
+  const { count, isMore } = await queries.count({}, 1);
   if (count > 0 || isMore) return;
   for (const [tool, input] of calls) await tasks.create(tool, input, { owner });
 }
 
-/** How many calls of clients are not done yet. What the demo began of itself nobody waits for. */
+/** Counts the unfinished tasks of clients, without the demo's own. */
 async function unfinished(tasks: Tasks): Promise<number> {
   let count = 0;
   for await (const page of pagesOf((from) => tasks.list({ owner: anonymous, limit: 500, ...from })))

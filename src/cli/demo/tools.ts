@@ -1,4 +1,4 @@
-/** The durable tools of the demo. Each does something that a machine can do by itself, and that can be interrupted. */
+/** The durable tools of the demo. Each works without outside services and can be interrupted. */
 
 import { execFile } from 'node:child_process';
 import { readdir, readFile, realpath, stat, writeFile } from 'node:fs/promises';
@@ -21,13 +21,13 @@ export function demoTools(places: Places): readonly DurableTool[] {
   return [count, runTests(places), reportOnFolder(places, countWords), countWords] as readonly DurableTool[];
 }
 
-/** Often enough that a terminal looks alive. */
+/** Frequent, so that progress looks smooth in a terminal. */
 const poll = '250ms';
 
 const count = durableTool(
   'count',
   {
-    description: 'Counts slowly, and says which processes took part: kill the server in the middle.',
+    description: 'Counts slowly and reports which processes took part: kill the server in the middle.',
     annotations: { readOnlyHint: true },
     task: 'always',
     inputSchema: fromJsonSchema<{ to?: number; everyMs?: number }>({
@@ -53,8 +53,8 @@ const count = durableTool(
       task.progress(n, to);
     }
     if (parts.length === 1) return `Counted to ${to} in one process.`;
-    const told = parts.map(({ from, until, pid }) => `${from} to ${until} in process ${pid}`);
-    return `Counted to ${to} in ${new Set(parts.map(({ pid }) => pid)).size} processes: ${told.join(', ')}.`;
+    const ranges = parts.map(({ from, until, pid }) => `${from} to ${until} in process ${pid}`);
+    return `Counted to ${to} in ${new Set(parts.map(({ pid }) => pid)).size} processes: ${ranges.join(', ')}.`;
   },
 );
 
@@ -63,7 +63,7 @@ const folderInput = fromJsonSchema<{ folder?: string }>({
   properties: {
     folder: {
       type: 'string',
-      description: 'In the folder that the demo was started in. By default a small sample project.',
+      description: 'A folder below the one that the demo was started in. Default: a small sample project.',
     },
   },
   additionalProperties: false,
@@ -73,18 +73,18 @@ const runTests = ({ here, sample }: Places) =>
   durableTool(
     'run_tests',
     {
-      description: "Runs each file of tests in a folder with Node's test runner, and sums up what they say.",
+      description: "Runs each test file in a folder with Node's test runner, and summarizes the results.",
       task: 'always',
       inputSchema: folderInput,
     },
     async ({ folder = sample }, task) => {
       task.setPollInterval(poll);
       const files = await task.step('find files', async () => {
-        const place = await placeOf(folder, here, sample);
-        return (await filesIn(place)).filter((file) => /\.test\.[cm]?[jt]s$/.test(file));
+        const path = await resolvePath(folder, here, sample);
+        return (await filesIn(path)).filter((file) => /\.test\.[cm]?[jt]s$/.test(file));
       });
       if (files.length === 0)
-        return `There are no tests in "${folder}": their names would end in .test.js or .test.ts.`;
+        return `There are no tests in "${folder}": the names of test files end in .test.js or .test.ts.`;
       const ran: { file: string; tests: TestsOfFile }[] = [];
       for (const path of files) {
         const file = relative(here, path);
@@ -108,7 +108,7 @@ interface Counts {
   readonly words: number;
 }
 
-const largestFile = 10 * 2 ** 20;
+const maxFileSize = 10 * 2 ** 20;
 
 const countWordsIn = ({ here, sample }: Places) =>
   durableTool(
@@ -119,7 +119,7 @@ const countWordsIn = ({ here, sample }: Places) =>
       inputSchema: fromJsonSchema<{ file: string }>({
         type: 'object',
         properties: {
-          file: { type: 'string', description: 'In the folder that the demo was started in.' },
+          file: { type: 'string', description: 'A file below the folder that the demo was started in.' },
         },
         required: ['file'],
         additionalProperties: false,
@@ -132,11 +132,11 @@ const countWordsIn = ({ here, sample }: Places) =>
     },
     ({ file }, task) =>
       task.step('count', async () => {
-        const place = await placeOf(file, here, sample);
-        const { size } = await stat(place);
-        if (size > largestFile) throw new TerminalError(`"${file}" is larger than 10 MiB.`);
-        const bytes = await readFile(place);
-        if (bytes.includes(0)) throw new TerminalError(`"${file}" is no text.`);
+        const path = await resolvePath(file, here, sample);
+        const { size } = await stat(path);
+        if (size > maxFileSize) throw new TerminalError(`"${file}" is larger than 10 MiB.`);
+        const bytes = await readFile(path);
+        if (bytes.includes(0)) throw new TerminalError(`"${file}" is not a text file.`);
         const text = bytes.toString();
         return { lines: text.match(/\n/g)?.length ?? 0, words: text.match(/\S+/g)?.length ?? 0 };
       }),
@@ -147,14 +147,14 @@ const reportOnFolder = ({ here, data, sample }: Places, countWords: ReturnType<t
     'report_on_folder',
     {
       description:
-        'Counts lines and words of every file in a folder, one subtask for each, and after approval writes REPORT.md.',
+        'Counts the lines and words of every file in a folder, one subtask per file, and writes REPORT.md after approval.',
       task: 'always',
       inputSchema: folderInput,
     },
     async ({ folder = sample }, task) => {
       task.setPollInterval(poll);
       const files = await task.step('find files', async () =>
-        (await filesIn(await placeOf(folder, here, sample))).map((path) => relative(here, path)),
+        (await filesIn(await resolvePath(folder, here, sample))).map((path) => relative(here, path)),
       );
       if (files.length === 0) return `There are no files in "${folder}".`;
       const subtasks = await Promise.all(files.map((file) => task.start(countWords, { file })));
@@ -170,7 +170,8 @@ const reportOnFolder = ({ here, data, sample }: Places, countWords: ReturnType<t
       const shown = relative(here, file);
       const verdict = await approval(task, `Write ${shown} about ${sums}?`);
       if (verdict === 'no') return `Not written: ${sums}.`;
-      if (verdict === 'cannot be asked') return `Not written, because nobody can be asked here.\n\n${report}`;
+      if (verdict === 'cannot be asked')
+        return `Not written, because this client cannot answer questions.\n\n${report}`;
       await task.step('write', () => writeFile(file, report));
       return `Wrote ${shown}: ${sums}.`;
     },
@@ -208,68 +209,68 @@ function plural(n: number, what: string): string {
   return `${n} ${what}${n === 1 ? '' : 's'}`;
 }
 
-const mostFiles = 500;
+const maxFiles = 500;
 
-/** The place that a name stands for, links followed. Whatever lies elsewhere is refused. */
-async function placeOf(name: string, here: string, sample: string): Promise<string> {
+/** Resolves a path and its links. Refuses paths outside the allowed folders. */
+async function resolvePath(name: string, here: string, sample: string): Promise<string> {
   const refused = new TerminalError(
-    `"${name}" is outside ${here}: this demo looks only at what is in the folder that it was started in.`,
+    `"${name}" is outside ${here}: the demo only reads files in the folder that it was started in.`,
   );
   const allowed = [here, sample];
-  const meant = resolve(here, name);
-  if (!allowed.some((folder) => contains(folder, meant))) throw refused;
-  const place = await realpath(meant).catch(() => {
+  const requested = resolve(here, name);
+  if (!allowed.some((folder) => contains(folder, requested))) throw refused;
+  const path = await realpath(requested).catch(() => {
     throw new TerminalError(`There is no "${name}" in ${here}.`);
   });
   const real = await Promise.all(allowed.map((folder) => realpath(folder)));
-  if (!real.some((folder) => contains(folder, place))) throw refused;
-  return place;
+  if (!real.some((folder) => contains(folder, path))) throw refused;
+  return path;
 }
 
-function contains(folder: string, place: string): boolean {
-  const way = relative(folder, place);
-  return way !== '..' && !way.startsWith(`..${sep}`) && !isAbsolute(way);
+function contains(folder: string, path: string): boolean {
+  const route = relative(folder, path);
+  return route !== '..' && !route.startsWith(`..${sep}`) && !isAbsolute(route);
 }
 
-/** Files below a folder in a lasting order, without links, hidden ones and installed packages. */
+/** Lists the files below a folder in a stable order, without links, hidden files and installed packages. */
 async function filesIn(folder: string): Promise<string[]> {
   const found: string[] = [];
-  const look = async (place: string): Promise<void> => {
-    const entries = await readdir(place, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+  const walk = async (path: string): Promise<void> => {
+    const entries = await readdir(path, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
       throw new TerminalError(
         error.code === 'ENOTDIR'
-          ? `"${place}" is no folder.`
-          : `"${place}" cannot be read (${error.message}).`,
+          ? `"${path}" is not a folder.`
+          : `Could not read "${path}" (${error.message}).`,
       );
     });
     for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       if (entry.name.startsWith('.') || entry.name === 'node_modules') continue;
-      if (entry.isDirectory()) await look(join(place, entry.name));
-      else if (entry.isFile()) found.push(join(place, entry.name));
-      if (found.length > mostFiles)
+      if (entry.isDirectory()) await walk(join(path, entry.name));
+      else if (entry.isFile()) found.push(join(path, entry.name));
+      if (found.length > maxFiles)
         throw new TerminalError(
-          `There are more than ${mostFiles} files in "${folder}": choose a smaller one.`,
+          `There are more than ${maxFiles} files in "${folder}": choose a smaller one.`,
         );
     }
   };
-  await look(folder);
+  await walk(folder);
   return found;
 }
 
 interface TestsOfFile {
   readonly passed: number;
   readonly failed: number;
-  /** The names of those that failed, or what kept the file from being run. */
+  /** The names of failed tests, or why the file did not run. */
   readonly failures: readonly string[];
 }
 
-const patienceMs = 120_000;
+const testTimeoutMs = 120_000;
 
 function runTestFile(file: string, signal: AbortSignal): Promise<TestsOfFile> {
-  const { NODE_TEST_CONTEXT: _, ...env } = process.env; // Or the runner takes itself for a part of another one.
-  // The runner takes names of files for patterns.
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env; // With it the runner would report to an outer runner.
+  // The runner treats file names as glob patterns.
   const args = ['--test', '--test-reporter=tap', file.replace(/[[*?{(]/g, '[$&]')];
-  const options = { cwd: dirname(file), env, signal, timeout: patienceMs, maxBuffer: 64 * 2 ** 20 };
+  const options = { cwd: dirname(file), env, signal, timeout: testTimeoutMs, maxBuffer: 64 * 2 ** 20 };
   return new Promise((resolve, reject) => {
     execFile(process.execPath, args, options, (error, output) => {
       if (signal.aborted) return reject(signal.reason);
@@ -277,7 +278,7 @@ function runTestFile(file: string, signal: AbortSignal): Promise<TestsOfFile> {
       const failed = countOf('fail', output);
       if (passed !== undefined && failed !== undefined)
         return resolve({ passed, failed, failures: failuresOf(output) });
-      const problem = error?.killed ? `it took longer than ${patienceMs / 1_000} s` : 'it could not be run';
+      const problem = error?.killed ? `timed out after ${testTimeoutMs / 1_000} s` : 'could not run';
       resolve({ passed: 0, failed: 1, failures: [problem] });
     });
   });

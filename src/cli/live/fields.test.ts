@@ -34,27 +34,27 @@ test.each<[JsonObject, string, unknown]>([
 });
 
 test.each<[JsonObject, string, string]>([
-  [{ type: 'string' }, ' ', 'It is required.'],
+  [{ type: 'string' }, ' ', 'A value is required.'],
   [{ type: 'string', maxLength: 3 }, 'kelp', 'It must have at most 3 characters.'],
-  [{ type: 'string', pattern: '^a' }, 'kelp', 'It must fit ^a.'],
+  [{ type: 'string', pattern: '^a' }, 'kelp', 'It must match ^a.'],
   [{ type: 'string', format: 'uri' }, 'kelp', 'It must be a URL.'],
   [{ type: 'string', format: 'date' }, '2026-13-01', 'It must be a date such as 2026-07-28.'],
   [{ type: 'integer' }, '1.5', 'It must be a whole number.'],
-  [{ type: 'number' }, 'many', 'many is no number.'],
+  [{ type: 'number' }, 'many', 'many is not a number.'],
   [{ type: 'number', minimum: 1 }, '0', 'It must be at least 1.'],
-  [{ type: 'boolean' }, '1', 'Say y or n.'],
-  [{ type: 'string', enum: ['a', 'b'] }, '3', '3 is none of the choices: say a number from 1 to 2.'],
-  [several, 'red, blue', 'blue is none of the choices.'],
+  [{ type: 'boolean' }, '1', 'Enter y or n.'],
+  [{ type: 'string', enum: ['a', 'b'] }, '3', '3 is not one of the choices: enter a number from 1 to 2.'],
+  [several, 'red, blue', 'blue is not one of the choices.'],
   [several, '1,2,3', 'Choose at most 2.'],
 ])('%j refuses "%s"', (property, words, problem) => {
   expect(field(property).read(words)).toEqual({ problem });
 });
 
-test('what is not required may be left out', () => {
+test('an optional value can be omitted', () => {
   expect(field({ type: 'number' }, false).read('')).toEqual({ value: undefined });
 });
 
-test('a default is shown as it would be chosen', () => {
+test('a default is shown as it would be entered', () => {
   expect(shownFallback(field({ type: 'boolean', default: false }))).toBe('n');
   expect(shownFallback(field({ type: 'string', default: 'l', ...titled }))).toBe('Large');
   expect(shownFallback(field({ ...several, default: ['red', 'green'] }))).toBe('red, green');

@@ -8,7 +8,7 @@ test.each([
   ['👩‍🔬', 2],
   ['❤️', 2],
   ['\x1b[31mred\x1b[39m', 3],
-])('%j is so wide: %i', (text, columns) => {
+])('the width of %j is %i', (text, columns) => {
   expect(width(text)).toBe(columns);
 });
 
@@ -28,12 +28,12 @@ test('text is wrapped between words, and long words are broken', () => {
   expect(wrap('holdfastness', 8)).toEqual(['holdfast', 'ness']);
 });
 
-test('nothing that a server says steers a terminal', () => {
+test('control characters are removed', () => {
   expect(clean('\x1b[2J\x1b]0;title\x07a\rb\x9b1mc\u202ed\te\n')).toBe('abcd\te\n');
   expect(oneLine(' a\n\tb\x00 ')).toBe('a b');
 });
 
-test('a text that is made to be slow, or is just large, is read in one go', () => {
+test('large and malicious texts are processed in linear time', () => {
   expect(clean(`a${'\x1b]'.repeat(200_000)}b`)).toBe(`a${']'.repeat(200_000)}b`);
   expect(clean('a\x1b]0;title\x07b\x1b]8;;http://x\x1b\\c')).toBe('abc');
   expect(clean('\x1b\x1b]x\x07]y')).toBe(']x]y');

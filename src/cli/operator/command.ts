@@ -1,4 +1,4 @@
-/** `holdfast tasks … --store URL` and `--url URL`: the tasks of a whole store or server, for those who operate it. */
+/** `holdfast tasks … --store URL` and `--url URL`: all tasks of a store or server, for operators. */
 
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { pagesOf } from '../../model/paging.ts';
@@ -7,27 +7,27 @@ import { ask } from '../calls/ask.ts';
 import { jsonText, printJson, printResult } from '../output.ts';
 import { CommandFailed, command, readArguments, readJson, WrongUsage } from '../usage.ts';
 import { clean, oneLine } from '../views/terminal-text.ts';
-import { answerCommand, drawStory, whyEnded } from './draw-task.ts';
+import { answerCommand, drawTask, whyEnded } from './draw-task.ts';
 import { list } from './list.ts';
-import { type At, openDesk, standAt } from './open-operator.ts';
+import { openOperator, type Session, startSession } from './open-operator.ts';
 import { operatorOptions, refuseStrayOptions, verbs } from './options.ts';
 import { watchAll, watchOne } from './watch.ts';
 
-const fewestLetters = 8;
-const wholeLength = 32;
-const mostPages = 20;
+const minIdLength = 8;
+const fullIdLength = 32;
+const maxPages = 20;
 
-type OnOne = (at: At, id: string, more: readonly string[]) => Promise<number>;
+type OnOne = (session: Session, id: string, more: readonly string[]) => Promise<number>;
 
-const onOne: Readonly<Record<string, OnOne>> = {
-  show: async (at, id) => {
-    const story = await storyOf(at, id);
-    at.sayWhatIsHidden();
-    if (at.values.json) printJson(story);
-    else at.sight.print(drawStory(story, at.look()));
+const taskCommands: Readonly<Record<string, OnOne>> = {
+  show: async (session, id) => {
+    const details = await detailsOf(session, id);
+    session.warnIfHidden();
+    if (session.values.json) printJson(details);
+    else session.output.print(drawTask(details, session.style()));
     return 0;
   },
-  watch: async (at, id) => watchOne(at, await storyOf(at, id)),
+  watch: async (session, id) => watchOne(session, await detailsOf(session, id)),
   result,
   cancel,
   retry,
@@ -38,68 +38,62 @@ const onOne: Readonly<Record<string, OnOne>> = {
 export async function operatorTasks(args: readonly string[], help: string): Promise<number> {
   const { values, positionals } = readArguments(args, help, operatorOptions);
   const [verb, id, ...more] = positionals;
-  if (verb === undefined) throw new WrongUsage('tasks takes a command, such as list or watch');
+  if (verb === undefined) throw new WrongUsage('tasks needs a command, such as list or watch');
   if (!verbs.includes(verb))
-    throw new WrongUsage(
-      `tasks has no command "${verb}" with --store or --url: there are ${verbs.join(', ')}`,
-    );
+    throw new WrongUsage(`unknown command: tasks ${verb} with --store or --url; use ${verbs.join(', ')}`);
   refuseStrayOptions(verb, values);
-  if (verb === 'list' && id !== undefined) throw new WrongUsage(`list takes no "${id}": --text finds tasks`);
+  if (verb === 'list' && id !== undefined)
+    throw new WrongUsage(`unexpected argument "${id}" for list: use --text to search tasks`);
   if (id === undefined && verb !== 'list' && verb !== 'watch')
-    throw new WrongUsage(`${verb} takes the id of a task`);
+    throw new WrongUsage(`${verb} needs the id of a task`);
   const extra = more[verb === 'answer' ? 2 : 0];
-  if (extra !== undefined) throw new WrongUsage(`${verb} takes no "${extra}"`);
+  if (extra !== undefined) throw new WrongUsage(`unexpected argument "${extra}" for ${verb}`);
   if (verb === 'purge' && !values.yes)
-    throw new WrongUsage('purge removes a task and its results for good: say --yes too');
+    throw new WrongUsage('purge deletes a task and its result permanently: add --yes to confirm');
 
-  await using opened = await openDesk(values);
-  const at = await standAt(opened, values, verb === 'watch');
-  if (verb === 'list') return await list(at);
-  if (id === undefined) return await watchAll(at);
-  return await onOne[verb]!(at, await wholeId(at, id), more);
+  await using opened = await openOperator(values);
+  const session = await startSession(opened, values, verb === 'watch');
+  if (verb === 'list') return await list(session);
+  if (id === undefined) return await watchAll(session);
+  return await taskCommands[verb]!(session, await fullId(session, id), more);
 }
 
-/**
- * A beginning will do if it is one of a call, or of a subtask that asks, and no other has it; other subtasks are found
- * by their whole id only.
- */
-async function wholeId({ desk }: At, id: string): Promise<string> {
-  if (id.length >= wholeLength || !/^[a-z2-7]+$/.test(id)) return id;
-  if (id.length < fewestLetters)
-    throw new WrongUsage(`"${oneLine(id)}" is too short: give ${fewestLetters} letters or more of an id`);
+/** Resolves a unique prefix of the id of a root task or of a subtask with a question. Other subtasks need the full id. */
+async function fullId({ operator }: Session, id: string): Promise<string> {
+  if (id.length >= fullIdLength || !/^[a-z2-7]+$/.test(id)) return id;
+  if (id.length < minIdLength)
+    throw new WrongUsage(`"${oneLine(id)}" is too short: give at least ${minIdLength} letters of an id`);
   const found = new Set<string>();
-  for (const filter of [{ text: id, standings: ['waiting'] }, { text: id }] as const) {
+  for (const filter of [{ text: id, statuses: ['waiting'] }, { text: id }] as const) {
     let pages = 0;
-    for await (const page of pagesOf((from) => desk.list({ ...filter, limit: 100, ...from }))) {
+    for await (const page of pagesOf((from) => operator.list({ ...filter, limit: 100, ...from }))) {
       for (const task of page.tasks) if (task.id.startsWith(id)) found.add(task.id);
       if (found.size > 1)
-        throw new WrongUsage(`several tasks have an id that begins with ${id}: give more of it`);
-      // Whether there is another cannot be known before the end is reached.
-      if (++pages === mostPages && page.nextCursor !== undefined)
-        throw new CommandFailed(
-          `There are too many tasks to look for ${id} in all of them: give the whole id.`,
-        );
+        throw new WrongUsage(`several tasks have an id that begins with ${id}: give more letters`);
+      // The prefix is only known to be unique after the last page.
+      if (++pages === maxPages && page.nextCursor !== undefined)
+        throw new CommandFailed(`There are too many tasks to search for ${id}: give the full id.`);
     }
   }
   const [only] = found;
   if (only !== undefined) return only;
   throw new CommandFailed(
-    `No task has an id that begins with ${id}; of a subtask that asks nothing the whole id is needed.`,
+    `No task has an id that begins with ${id}. A subtask without questions needs its full id.`,
   );
 }
 
-// --- What is done to a task ---------------------------------------------------------------------------------
+// --- Commands on one task -----------------------------------------------------------------------------------
 
-async function result(at: At, id: string): Promise<number> {
-  const { desk, values } = at;
-  const outcome = await desk.result(id);
+async function result(session: Session, id: string): Promise<number> {
+  const { operator, values } = session;
+  const outcome = await operator.result(id);
   if (!outcome) {
-    const { task } = await storyOf(at, id);
+    const { task } = await detailsOf(session, id);
     throw new CommandFailed(
-      `Task ${id} has no result yet: it is ${task.status}. \`${command()} tasks watch ${id} ${at.place}\` waits for its end.`,
+      `Task ${id} has no result yet (status: ${task.status}). Wait for it with \`${command()} tasks watch ${id} ${session.source}\`.`,
     );
   }
-  at.sayWhatIsHidden();
+  session.warnIfHidden();
   const isGood = outcome.kind === 'result' && !outcome.isError;
   if (values.json) printJson(outcome);
   else if (outcome.kind !== 'result') throw new CommandFailed(whyEnded(outcome));
@@ -107,7 +101,7 @@ async function result(at: At, id: string): Promise<number> {
   return isGood ? 0 : 1;
 }
 
-/** Text as text; of what has none, its JSON. */
+/** Prints the text of a result, or its JSON if it has no text. */
 function printValue(value: Json, isGood: boolean): void {
   if (isJsonObject(value) && ['content', 'contents', 'messages'].some((name) => Array.isArray(value[name])))
     return printResult({ ...value, isError: !isGood });
@@ -116,62 +110,67 @@ function printValue(value: Json, isGood: boolean): void {
   else console.error(text);
 }
 
-async function storyOf({ desk }: At, id: string): Promise<TaskDetails> {
-  const story = await desk.details(id);
-  if (!story)
+async function detailsOf({ operator }: Session, id: string): Promise<TaskDetails> {
+  const details = await operator.details(id);
+  if (!details)
     throw new CommandFailed(
-      `There is no task ${oneLine(id)}: it may have been purged, or be somewhere else. \`${command()} tasks list\` with the same --store or --url shows those that there are.`,
+      `There is no task ${oneLine(id)} here; it may have been purged. List the tasks with \`${command()} tasks list\` and the same --store or --url.`,
     );
-  return story;
+  return details;
 }
 
-async function cancel(at: At, id: string): Promise<number> {
-  const { status: standing, finishedAt } = (await storyOf(at, id)).task;
+async function cancel(session: Session, id: string): Promise<number> {
+  const { status, finishedAt } = (await detailsOf(session, id)).task;
   if (finishedAt !== undefined)
-    throw new CommandFailed(`Task ${id} is over (${standing}), and cannot be cancelled any more.`);
-  const after = await at.desk.cancel(id, at.values.reason);
-  return told(at, after, after.status === 'cancelled' ? `Cancelled ${id}.` : `${id} is ${after.status}.`);
+    throw new CommandFailed(`Task ${id} has already finished (${status}) and cannot be cancelled.`);
+  const after = await session.operator.cancel(id, session.values.reason);
+  return printChanged(
+    session,
+    after,
+    after.status === 'cancelled' ? `Cancelled ${id}.` : `${id} is now ${after.status}.`,
+  );
 }
 
-async function retry(at: At, id: string): Promise<number> {
-  await storyOf(at, id);
-  const again = await at.desk.retry(id);
-  return told(at, again, `Retried as ${again.id}.`);
+async function retry(session: Session, id: string): Promise<number> {
+  await detailsOf(session, id);
+  const again = await session.operator.retry(id);
+  return printChanged(session, again, `Retried as ${again.id}.`);
 }
 
-async function purge(at: At, id: string): Promise<number> {
-  await storyOf(at, id);
-  await at.desk.purge(id);
-  console.log(at.values.json ? jsonText({ removed: [id] }) : clean(`Purged ${id}.`));
+async function purge(session: Session, id: string): Promise<number> {
+  await detailsOf(session, id);
+  await session.operator.purge(id);
+  console.log(session.values.json ? jsonText({ removed: [id] }) : clean(`Purged ${id}.`));
   return 0;
 }
 
-function told({ values }: At, task: TaskSummary, words: string): number {
+function printChanged({ values }: Session, task: TaskSummary, words: string): number {
   console.log(values.json ? jsonText(task) : clean(words));
   return 0;
 }
 
 // --- Answers ----------------------------------------------------------------------------------------------
 
-/** What follows the id: the key if there is more than one question, and the answer. */
-async function answer(at: At, id: string, words: readonly string[]): Promise<number> {
-  const { desk, values } = at;
+/** Takes the key, if there are several questions, and the answer. */
+async function answer(session: Session, id: string, words: readonly string[]): Promise<number> {
+  const { operator, values } = session;
   const { key, json } = keyAndAnswer(words, values.decline);
-  const question = questionOf(await storyOf(at, id), key);
+  const question = questionOf(await detailsOf(session, id), key);
   const response = values.decline
     ? { action: 'decline' }
     : json === undefined
-      ? await asked(question, at, id)
+      ? await askAtTerminal(question, session, id)
       : responseTo(question, json);
-  const after = await desk.answer(id, question.key, response);
-  return told(at, after, `Answered "${oneLine(question.key)}".`);
+  const after = await operator.answer(id, question.key, response);
+  return printChanged(session, after, `Answered "${oneLine(question.key)}".`);
 }
 
 function keyAndAnswer([first, second]: readonly string[], isDeclined = false): { key?: string; json?: Json } {
-  if (isDeclined && second !== undefined) throw new WrongUsage('--decline takes no answer beside it');
+  if (isDeclined && second !== undefined)
+    throw new WrongUsage('--decline and an answer cannot be used together');
   if (first === undefined) return {};
   if (second !== undefined) return { key: first, json: readJson(second, 'an answer') as Json };
-  // A word that is not JSON is the key.
+  // An argument that is not JSON is the key.
   if (isDeclined || !/^\s*(\{|null\s*$)/.test(first)) return { key: first };
   return { json: readJson(first, 'an answer') as Json };
 }
@@ -180,41 +179,47 @@ function questionOf({ task, questions }: TaskDetails, key: string | undefined): 
   const open = questions.filter(({ state }) => state === 'open');
   if (open.length === 0)
     throw new CommandFailed(
-      `Task ${task.id} asks nothing${task.finishedAt === undefined ? ' at the moment' : ': it is over'}.`,
+      `Task ${task.id} has no open questions${task.finishedAt === undefined ? '' : ': it has finished'}.`,
     );
   const keys = open.map((question) => `"${oneLine(question.key)}"`).join(', ');
   if (key === undefined) {
-    if (open.length > 1) throw new WrongUsage(`it asks ${keys}: say which of them before the answer`);
+    if (open.length > 1)
+      throw new WrongUsage(`there are several open questions: give the key, ${keys}, before the answer`);
     return open[0]!;
   }
   const found = open.find((question) => question.key === key);
-  if (!found) throw new CommandFailed(`Task ${task.id} does not ask "${oneLine(key)}": it asks ${keys}.`);
+  if (!found)
+    throw new CommandFailed(`Task ${task.id} has no open question "${oneLine(key)}", only ${keys}.`);
   return found;
 }
 
-/** Fields of a form as they are; `null` declines; a model's words and roots as MCP has them. */
+/** Converts JSON to a response: the fields of a form, `null` to decline, or a sampling or roots result as in MCP. */
 function responseTo({ key, request }: Question, given: Json): JsonObject {
   if (given === null) return { action: 'decline' };
   if (!isJsonObject(given))
-    throw new WrongUsage(`the answer to "${key}" is a JSON object, or null to decline`);
+    throw new WrongUsage(`the answer to "${key}" must be a JSON object, or null to decline`);
   if (request.kind === 'url') return { action: 'accept' };
   return request.kind === 'form' ? { action: 'accept', content: given } : given;
 }
 
-/** Field by field, where somebody sits who can be asked. */
-async function asked(question: Question, { sight, place, values }: At, id: string): Promise<JsonObject> {
+/** Asks field by field, if there is a terminal. */
+async function askAtTerminal(
+  question: Question,
+  { output, source, values }: Session,
+  id: string,
+): Promise<JsonObject> {
   const { key, request } = question;
-  const isForPeople = request.kind === 'form' || request.kind === 'url';
-  if (!sight.terminal || !sight.keys || !isForPeople || values.json)
+  const canAsk = request.kind === 'form' || request.kind === 'url';
+  if (!output.terminal || !output.keys || !canAsk || values.json)
     throw new WrongUsage(
-      `"${oneLine(key)}" needs an answer: ${answerCommand(question, id, place)}, or --decline`,
+      `"${oneLine(key)}" needs an answer: ${answerCommand(question, id, source)}, or --decline`,
     );
-  const left = new AbortController();
-  const desk = {
-    input: sight.keys,
-    output: sight.terminal,
-    paint: sight.paint,
-    onInterrupt: () => left.abort(new CommandFailed('Nothing was answered.')),
+  const interrupted = new AbortController();
+  const terminal = {
+    input: output.keys,
+    output: output.terminal,
+    paint: output.paint,
+    onInterrupt: () => interrupted.abort(new CommandFailed('The question was not answered.')),
   };
-  return ask({ taskId: id, key, ...request }, left.signal, desk);
+  return ask({ taskId: id, key, ...request }, interrupted.signal, terminal);
 }

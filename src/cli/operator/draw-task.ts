@@ -1,4 +1,4 @@
-/** Everything that is known of one task, drawn: `show`, and `watch` of one task. */
+/** Draws one task for `show` and `watch`. */
 
 import type { TaskEvent } from '../../model/event.ts';
 import { isJsonObject, type Json } from '../../model/json.ts';
@@ -9,88 +9,90 @@ import { textOf } from '../output.ts';
 import { age, dayAndTime, timeOfDay, took } from '../time.ts';
 import { command, quoted } from '../usage.ts';
 import { clean, line, oneLine, type Piece, truncate } from '../views/terminal-text.ts';
-import { farOf, type Look, paragraph, saying, signOf } from './drawing-style.ts';
+import { detailText, paragraph, progressText, type Style, signOf } from './drawing-style.ts';
 import { resumed } from './timeline.ts';
 import { waterfall } from './waterfall.ts';
 
-/** More lines of a value than that are for `--full`. */
-const fewLines = 12;
+/** Values with more lines are truncated without `--full`. */
+const maxValueLines = 12;
 
-export function drawStory(story: TaskDetails, look: Look): string[] {
+export function drawTask(details: TaskDetails, style: Style): string[] {
   const titled = (title: string, lines: readonly string[]) =>
-    section(lines.length === 0 ? [] : [look.paint('bold', title), ...lines]);
+    section(lines.length === 0 ? [] : [style.paint('bold', title), ...lines]);
   return [
-    ...head(story, look),
-    ...titled('arguments', argumentLines(story, look)),
-    ...section(waterfall(story, look)),
-    ...titled('subtasks', children(story, look)),
-    ...section(conversation(story, look)),
-    ...section(outcome(story, look)),
-    ...(look.isFull ? [...titled('events', events(story, look)), ...titled('audit', audit(story))] : []),
+    ...head(details, style),
+    ...titled('arguments', argumentLines(details, style)),
+    ...section(waterfall(details, style)),
+    ...titled('subtasks', children(details, style)),
+    ...section(conversation(details, style)),
+    ...section(outcome(details, style)),
+    ...(style.isFull
+      ? [...titled('events', events(details, style)), ...titled('audit', audit(details))]
+      : []),
   ];
 }
 
-/** What fits into so many lines while it goes on: how it stands, and what happens now. */
-export function drawLive(story: TaskDetails, look: Look, rows: number): string[] {
-  const top = head(story, look);
-  const questions = story.questions.filter(({ state }) => state === 'open');
-  const open = section(conversation({ ...story, questions }, look));
+/** Draws a live task in at most `rows` lines: status, timeline and open questions. */
+export function drawLive(details: TaskDetails, style: Style, rows: number): string[] {
+  const top = head(details, style);
+  const questions = details.questions.filter(({ state }) => state === 'open');
+  const open = section(conversation({ ...details, questions }, style));
   const room = Math.max(2, rows - top.length - open.length - 1);
-  return [...top, ...section(waterfall(story, look, room)), ...open].slice(0, rows);
+  return [...top, ...section(waterfall(details, style, room)), ...open].slice(0, rows);
 }
 
 // --- The head ---------------------------------------------------------------------------------------------
 
-function head(story: TaskDetails, look: Look): string[] {
-  const { task, origin, worker: holder, ancestors, retryOf, retriedAs, purgeAt, wakeAt } = story;
-  const { now } = look;
-  const isOver = task.finishedAt !== undefined;
+function head(details: TaskDetails, style: Style): string[] {
+  const { task, origin, worker, ancestors, retryOf, retriedAs, purgeAt, wakeAt } = details;
+  const { now } = style;
+  const isFinished = task.finishedAt !== undefined;
   const caller = task.plainCall ? 'a plain call of ' : '';
   const [sign, colour] = signOf(task);
-  const far = task.progress ? `  ${farOf(task.progress)}` : '';
+  const progress = task.progress ? `  ${progressText(task.progress)}` : '';
   const title: Piece[] = [
     [`${sign} `, colour],
     [oneLine(task.tool), 'bold'],
     ['  '],
     [task.status, colour],
-    [far],
+    [progress],
   ];
   const rows: [string, string | undefined][] = [
     ['id', task.id],
-    ['owner', oneLine(task.owner) || 'nobody in particular'],
-    ['called', `${dayAndTime(task.createdAt)}, ${age(now - task.createdAt)} ago`],
-    ['by', `${caller}${oneLine(origin.method)}, ${oneLine(origin.dialect)}`],
-    ['ended', ended(story, now)],
-    ['says', isOver ? '' : oneLine(task.statusMessage ?? task.progress?.message ?? '')],
+    ['owner', oneLine(task.owner) || 'anonymous'],
+    ['created', `${dayAndTime(task.createdAt)}, ${age(now - task.createdAt)} ago`],
+    ['request', `${caller}${oneLine(origin.method)}, ${oneLine(origin.dialect)}`],
+    ['finished', finished(details, now)],
+    ['message', isFinished ? '' : oneLine(task.statusMessage ?? task.progress?.message ?? '')],
     ['problem', oneLine(task.problem ?? '')],
-    ['set aside', oneLine(task.blocked ?? '')],
-    ['held by', holder && `${oneLine(holder.name)}, its lease ends ${within(holder.leaseUntil, now)}`],
-    ['passes', passes(story)],
+    ['blocked', oneLine(task.blocked ?? '')],
+    ['worker', worker && `${oneLine(worker.name)}, lease expires ${within(worker.leaseUntil, now)}`],
+    ['passes', passes(details)],
     ['wakes', wakeAt !== null && wakeAt > now ? `in ${took(wakeAt - now)}` : ''],
-    ['deadline', isOver || task.deadlineAt === null ? '' : within(task.deadlineAt, now)],
-    ['kept', purgeAt !== null ? `until ${dayAndTime(purgeAt)}` : ''],
-    ['below', ancestors.map(({ id, tool }) => `${oneLine(tool)} ${id.slice(0, 8)}`).join(' → ')],
+    ['deadline', isFinished || task.deadlineAt === null ? '' : within(task.deadlineAt, now)],
+    ['expires', purgeAt !== null ? dayAndTime(purgeAt) : ''],
+    ['path', ancestors.map(({ id, tool }) => `${oneLine(tool)} ${id.slice(0, 8)}`).join(' → ')],
     ['parent', task.parentId],
     ['root', task.rootId === (task.parentId ?? task.id) ? '' : task.rootId],
-    ['subtasks', subtasks(story)],
+    ['subtasks', subtasks(details)],
     ['retry of', retryOf],
     ['retried as', retriedAs],
   ];
-  const width = look.columns < 60 ? 10 : 11;
+  const width = style.columns < 60 ? 10 : 11;
   return [
-    line(title, look),
+    line(title, style),
     ...rows.flatMap(([name, value]) => {
       if (value === undefined || value === '') return [];
       // An id is never broken, so that it can be copied.
-      if (!value.includes(' ') && value.length + width >= look.columns)
-        return [look.paint('dim', name), line([[`  ${value}`]], look)];
-      const [first = '', ...more] = paragraph(value, ' '.repeat(width), undefined, look);
-      return [`${look.paint('dim', name.padEnd(width))}${first.slice(width)}`, ...more];
+      if (!value.includes(' ') && value.length + width >= style.columns)
+        return [style.paint('dim', name), line([[`  ${value}`]], style)];
+      const [first = '', ...more] = paragraph(value, ' '.repeat(width), undefined, style);
+      return [`${style.paint('dim', name.padEnd(width))}${first.slice(width)}`, ...more];
     }),
   ];
 }
 
-function ended({ task }: TaskDetails, now: number): string {
+function finished({ task }: TaskDetails, now: number): string {
   if (task.finishedAt === undefined) return '';
   const { finishedAt, createdAt } = task;
   return `${dayAndTime(finishedAt)}, ${age(now - finishedAt)} ago, after ${took(finishedAt - createdAt)}`;
@@ -102,18 +104,18 @@ function within(moment: number, now: number): string {
 
 function subtasks({ task: { childCount, liveChildCount } }: TaskDetails): string {
   if (childCount === 0) return '';
-  return `${childCount}, ${liveChildCount === 0 ? 'all over' : `${liveChildCount} not over yet`}`;
+  return `${childCount}, ${liveChildCount === 0 ? 'all finished' : `${liveChildCount} unfinished`}`;
 }
 
-/** That a process died is the first thing to be seen. */
-function passes(story: TaskDetails): string {
-  const { passes } = story;
+/** The number of passes, crashed processes and the last take-over. */
+function passes(details: TaskDetails): string {
+  const { passes } = details;
   if (passes.length < 2) return '';
   const deaths = passes.filter(({ end }) => end === 'crashed').length;
   if (deaths === 0) return String(passes.length);
   const last = passes.findLast((_, i) => passes[i - 1]?.end === 'crashed');
   const died = `✗ ${deaths} ${deaths === 1 ? 'process' : 'processes'} died`;
-  return `${passes.length}, ${died}${last ? `, ↻ ${resumed(last, story)}` : ''}`;
+  return `${passes.length}, ${died}${last ? `, ↻ ${resumed(last, details)}` : ''}`;
 }
 
 // --- Values -----------------------------------------------------------------------------------------------
@@ -122,31 +124,31 @@ function section(lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : ['', ...lines];
 }
 
-function argumentLines({ arguments: value }: TaskDetails, look: Look): string[] {
+function argumentLines({ arguments: value }: TaskDetails, style: Style): string[] {
   if (isJsonObject(value) && Object.keys(value).length === 0) return [];
-  return textLines(JSON.stringify(value, undefined, 2), look);
+  return textLines(JSON.stringify(value, undefined, 2), style);
 }
 
-/** Cut at the right and below, unless everything was asked for. */
-function textLines(text: string, look: Look): string[] {
+/** Truncated in both directions without `--full`. */
+function textLines(text: string, style: Style): string[] {
   const all = clean(text).replaceAll('\t', '  ').split('\n');
-  const shown = look.isFull ? all : all.slice(0, fewLines);
-  const cut = look.isFull ? (one: string) => one : (one: string) => truncate(one, look.columns - 3);
+  const shown = style.isFull ? all : all.slice(0, maxValueLines);
+  const cut = style.isFull ? (one: string) => one : (one: string) => truncate(one, style.columns - 3);
   const left = all.length - shown.length;
-  const more = left > 0 ? [line([[`  … ${left} lines more; --full shows them`, 'dim']], look)] : [];
+  const more = left > 0 ? [line([[`  … ${left} more lines; show them with --full`, 'dim']], style)] : [];
   return [...shown.map((one) => `  ${cut(one)}`), ...more];
 }
 
-function outcome({ outcome }: TaskDetails, look: Look): string[] {
+function outcome({ outcome }: TaskDetails, style: Style): string[] {
   if (!outcome) return [];
   if (outcome.kind === 'result') {
-    const title = outcome.isError ? look.paint('red', 'error') : look.paint('bold', 'result');
+    const title = outcome.isError ? style.paint('red', 'error') : style.paint('bold', 'result');
     const text = outcome.isLarge
-      ? `It is large: ${command()} tasks result prints it.`
+      ? `Large result: print it with ${command()} tasks result.`
       : resultText(outcome.value);
-    return [title, ...textLines(text, look)];
+    return [title, ...textLines(text, style)];
   }
-  return [look.paint('red', outcome.kind), ...paragraph(whyEnded(outcome), '  ', undefined, look)];
+  return [style.paint('red', outcome.kind), ...paragraph(whyEnded(outcome), '  ', undefined, style)];
 }
 
 function resultText(value: Json): string {
@@ -155,78 +157,77 @@ function resultText(value: Json): string {
   return text === '' ? JSON.stringify(value, undefined, 2) : text;
 }
 
-/** Why there is no result. */
+/** Explains why there is no result. */
 export function whyEnded(outcome: Exclude<Outcome, { readonly kind: 'result' }>): string {
   if (outcome.kind === 'cancelled')
     return outcome.reason === undefined
-      ? 'It was cancelled.'
-      : `It was cancelled: ${oneLine(outcome.reason)}`;
+      ? 'The task was cancelled.'
+      : `The task was cancelled: ${oneLine(outcome.reason)}`;
   const code = outcome.kind === 'failure' && outcome.code !== undefined ? ` (${outcome.code})` : '';
   return `${oneLine(outcome.message)}${code}`;
 }
 
 // --- Subtasks ---------------------------------------------------------------------------------------------
 
-/** With their whole ids, by which alone they are found. Those that go on or went wrong are looked for first. */
-function children({ children, task }: TaskDetails, look: Look): string[] {
-  const isDull = ({ status: standing }: TaskSummary) => standing === 'completed';
-  const byInterest = [...children.filter((child) => !isDull(child)), ...children.filter(isDull)];
-  const shown = look.isFull ? children : byInterest.slice(0, fewLines);
+/** With full ids, because subtasks are not found by a prefix. Unfinished and failed subtasks come first. */
+function children({ children, task }: TaskDetails, style: Style): string[] {
+  const isCompleted = ({ status }: TaskSummary) => status === 'completed';
+  const byInterest = [...children.filter((child) => !isCompleted(child)), ...children.filter(isCompleted)];
+  const shown = style.isFull ? children : byInterest.slice(0, maxValueLines);
   const left = task.childCount - shown.length;
-  const more = `  … ${left} more${look.isFull ? '' : '; --full shows them'}`;
+  const more = `  … ${left} more${style.isFull ? '' : '; show them with --full'}`;
   const lines = shown.map((child) => {
-    const words = look.columns < 60 ? '' : `  ${oneLine(child.tool)}  ${saying(child)}`;
-    return line([['  '], signOf(child), [` ${child.id}${words}`]], look).trimEnd();
+    const words = style.columns < 60 ? '' : `  ${oneLine(child.tool)}  ${detailText(child)}`;
+    return line([['  '], signOf(child), [` ${child.id}${words}`]], style).trimEnd();
   });
-  return left > 0 ? [...lines, line([[more, 'dim']], look)] : lines;
+  return left > 0 ? [...lines, line([[more, 'dim']], style)] : lines;
 }
 
-// --- What was said ----------------------------------------------------------------------------------------
+// --- Questions --------------------------------------------------------------------------------------------
 
-function conversation({ task, questions }: TaskDetails, look: Look): string[] {
+function conversation({ task, questions }: TaskDetails, style: Style): string[] {
   if (questions.length === 0) return [];
   const asked = questions.flatMap((question) => {
     const time = `  ${timeOfDay(question.askedAt)}`;
     return [
-      line([['  '], ['? ', 'yellow'], [oneLine(question.key), 'bold'], [time, 'dim']], look),
-      ...paragraph(wordsOf(question), '    ', undefined, look),
-      ...answerOf(question, task.id, look),
+      line([['  '], ['? ', 'yellow'], [oneLine(question.key), 'bold'], [time, 'dim']], style),
+      ...paragraph(wordsOf(question), '    ', undefined, style),
+      ...answerOf(question, task.id, style),
     ];
   });
-  return [look.paint('bold', 'conversation'), ...asked];
+  return [style.paint('bold', 'questions'), ...asked];
 }
 
 function wordsOf({ request }: Question): string {
-  if (request.kind === 'roots') return 'Which roots are there?';
-  if (request.kind === 'sampling')
-    return `A model is to say something: ${oneLine(JSON.stringify(request.params))}`;
+  if (request.kind === 'roots') return 'Request for the roots';
+  if (request.kind === 'sampling') return `Request to a model: ${oneLine(JSON.stringify(request.params))}`;
   const message = clean(request.message);
   return request.kind === 'url' ? `${message} ${oneLine(request.url)}` : message;
 }
 
-function answerOf(question: Question, taskId: string, look: Look): string[] {
+function answerOf(question: Question, taskId: string, style: Style): string[] {
   const { state, settledAt, response } = question;
   const time = settledAt === undefined ? '' : `  ${timeOfDay(settledAt)}`;
-  if (state === 'withdrawn') return [line([[`  ↳ nobody needs the answer any more${time}`, 'dim']], look)];
+  if (state === 'withdrawn') return [line([[`  ↳ withdrawn${time}`, 'dim']], style)];
   if (state === 'answered') {
     const { action, content } = response ?? {};
-    const said = content === undefined ? '' : ` ${oneLine(JSON.stringify(content))}`;
-    return [line([['  ↳ '], [oneLine(String(action ?? 'answered')), 'green'], [said], [time, 'dim']], look)];
+    const text = content === undefined ? '' : ` ${oneLine(JSON.stringify(content))}`;
+    return [line([['  ↳ '], [oneLine(String(action ?? 'answered')), 'green'], [text], [time, 'dim']], style)];
   }
-  // In one piece, however wide, so that it can be copied.
-  return [`    ${look.paint('dim', 'answer with:')} ${answerCommand(question, taskId, look.place)}`];
+  // Not wrapped, so that it can be copied.
+  return [`    ${style.paint('dim', 'answer with:')} ${answerCommand(question, taskId, style.source)}`];
 }
 
-/** The command that answers it, to be filled in. */
+/** The command that answers the question, with a template for the answer. */
 export function answerCommand({ key, request }: Question, taskId: string, place: string): string {
   const example = exampleOf({ taskId, key, ...request });
   return `${command()} tasks answer ${taskId} ${quoted(oneLine(key))} ${example} ${place}`;
 }
 
-// --- Everything else --------------------------------------------------------------------------------------
+// --- Events and audit log ---------------------------------------------------------------------------------
 
-function events({ events, omittedEvents }: TaskDetails, look: Look): string[] {
-  const left = omittedEvents > 0 ? [line([[`  … ${omittedEvents} left out`, 'dim']], look)] : [];
+function events({ events, omittedEvents }: TaskDetails, style: Style): string[] {
+  const left = omittedEvents > 0 ? [line([[`  … ${omittedEvents} left out`, 'dim']], style)] : [];
   return [...events.map((event) => `  ${eventLine(event)}`), ...left];
 }
 
@@ -237,46 +238,48 @@ function audit({ audit }: TaskDetails): string[] {
   });
 }
 
-// --- Events in words ----------------------------------------------------------------------------------------
+// --- Texts of events ----------------------------------------------------------------------------------------
 
 /** `14:02:11 asks "approval"`. */
 export function eventLine({ at, event }: HistoryEvent): string {
-  const tell = words[event.type] as ((event: TaskEvent, at: number) => string) | undefined;
-  return oneLine(`${timeOfDay(at)} ${tell?.(event, at) ?? event.type}`);
+  const text = eventTexts[event.type] as ((event: TaskEvent, at: number) => string) | undefined;
+  return oneLine(`${timeOfDay(at)} ${text?.(event, at) ?? event.type}`);
 }
 
-/** Book-keeping that nobody would miss in a log. */
+/** True for bookkeeping events that a log does not need. */
 export function isNoise({ event }: HistoryEvent): boolean {
   return ['recorded', 'delivering', 'undelivered', 'awaited', 'published'].includes(event.type);
 }
 
-type Words = {
+type EventTexts = {
   readonly [Type in TaskEvent['type']]?: (event: Extract<TaskEvent, { type: Type }>, at: number) => string;
 };
 
-const words: Words = {
-  created: () => 'called',
+const eventTexts: EventTexts = {
+  created: () => 'created',
   claimed: ({ epoch, holder, takenFrom }) =>
     `pass ${epoch} on ${holder}${takenFrom === undefined ? '' : `, taken over from ${takenFrom}`}`,
-  recorded: ({ entries }) => `${entries} ${entries === 1 ? 'entry' : 'entries'} in the journal`,
+  recorded: ({ entries }) => `recorded ${entries} ${entries === 1 ? 'entry' : 'entries'}`,
   reported: ({ progress, message }) =>
-    [progress ? farOf(progress) : '', progress?.message ?? message ?? ''].filter(Boolean).join(' ') ||
-    'reports',
+    [progress ? progressText(progress) : '', progress?.message ?? message ?? ''].filter(Boolean).join(' ') ||
+    'reported progress',
   asked: ({ key }) => `asks "${key}"`,
   answered: ({ key }) => `"${key}" is answered`,
-  withdrawn: ({ key }) => `"${key}" is not asked any more`,
+  withdrawn: ({ key }) => `"${key}" is withdrawn`,
   childStarted: ({ childId }) => `starts subtask ${childId}`,
-  childDone: ({ childId, outcome }) => `subtask ${childId} ended: ${outcome}`,
+  childDone: ({ childId, outcome }) => `subtask ${childId} finished: ${outcome}`,
   parked: ({ until }, at) => (until === null ? 'parked' : `parked for ${took(until - at)}`),
   released: () => 'released by its worker',
-  rested: ({ takenFrom, until }, at) => `${takenFrom} died or fell silent; rests for ${took(until - at)}`,
-  isolated: () => 'runs alone, because its process died before',
-  stuck: ({ until, message }, at) => `set aside for ${took(until - at)}: ${message}`,
-  completed: ({ name }) => `"${name}" happened`,
-  held: ({ liveChildren }) => `the handler has ended, ${liveChildren} subtasks have not`,
-  finished: ({ outcome }) => `ended: ${outcome}`,
+  rested: ({ takenFrom, until }, at) =>
+    `${takenFrom} died or stopped responding; retries in ${took(until - at)}`,
+  isolated: () => 'runs alone because its process died before',
+  stuck: ({ until, message }, at) => `blocked for ${took(until - at)}: ${message}`,
+  completed: ({ name }) => `event "${name}" arrived`,
+  held: ({ liveChildren }) =>
+    `handler finished; waiting for ${liveChildren} ${liveChildren === 1 ? 'subtask' : 'subtasks'}`,
+  finished: ({ outcome }) => `finished: ${outcome}`,
   delivering: ({ key }) => `"${key}" is being delivered`,
   undelivered: ({ key }) => `"${key}" was not delivered`,
-  awaited: () => 'its caller waits',
-  handedOver: () => 'handed over to its caller, which follows it with plain tools',
+  awaited: () => 'the caller waits for the result',
+  handedOver: () => 'handed over to the caller, which follows it with plain tools',
 };

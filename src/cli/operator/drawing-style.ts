@@ -1,4 +1,4 @@
-/** How a drawing is to look: how wide, in which colours, and at which moment. */
+/** The style of drawings (width, colours, time) and the output that they are written to. */
 import { ReadStream, WriteStream } from 'node:tty';
 import { stripVTControlCharacters } from 'node:util';
 import type { TaskStatus } from '../../model/status.ts';
@@ -16,80 +16,80 @@ import {
   wrap,
 } from '../views/terminal-text.ts';
 
-export interface Look {
+export interface Style {
   readonly columns: number;
   readonly paint: Paint;
-  /** By the clock of whoever tells of the tasks. */
+  /** By the clock of the store or server. */
   readonly now: number;
   /** Nothing is left out. */
   readonly isFull: boolean;
-  /** The options that lead back here: `--store sqlite:tasks.db`. */
-  readonly place: string;
+  /** The options that select this store or server: `--store sqlite:tasks.db`. */
+  readonly source: string;
 }
 
-/** A text as lines of the whole width, all of them indented. */
-export function paragraph(text: string, indent: string, colour: Colour | undefined, look: Look): string[] {
-  return wrap(text, Math.max(10, look.columns - 1 - width(indent))).map((words) =>
-    line([[indent], [words, colour]], look),
+/** Wraps a text into indented lines of the full width. */
+export function paragraph(text: string, indent: string, colour: Colour | undefined, style: Style): string[] {
+  return wrap(text, Math.max(10, style.columns - 1 - width(indent))).map((words) =>
+    line([[indent], [words, colour]], style),
   );
 }
 
-/** What a task says of itself: how far it is, or why it ended, in one line. */
-export function saying(task: TaskSummary): string {
-  const { progress, statusMessage, problem, blocked: stuck, openQuestions, status: standing } = task;
+/** One line about a task: its progress, or why it ended. */
+export function detailText(task: TaskSummary): string {
+  const { progress, statusMessage, problem, blocked, openQuestions, status } = task;
   if (problem !== undefined) return oneLine(problem);
-  if (stuck !== undefined) return `set aside: ${oneLine(stuck)}`;
-  const isOver = task.finishedAt !== undefined;
-  const far = progress && !isOver ? farOf(progress) : '';
+  if (blocked !== undefined) return `blocked: ${oneLine(blocked)}`;
+  const isFinished = task.finishedAt !== undefined;
+  const shownProgress = progress && !isFinished ? progressText(progress) : '';
   const asks =
-    standing === 'waiting' ? `${openQuestions} ${openQuestions === 1 ? 'question' : 'questions'}` : '';
-  const said = oneLine(progress?.message ?? statusMessage ?? '');
-  return [far, asks, isOver ? '' : said].filter((part) => part !== '').join(' · ');
+    status === 'waiting' ? `${openQuestions} ${openQuestions === 1 ? 'question' : 'questions'}` : '';
+  const message = oneLine(progress?.message ?? statusMessage ?? '');
+  return [shownProgress, asks, isFinished ? '' : message].filter((part) => part !== '').join(' · ');
 }
 
-/** The same in a list, where subtasks and plain calls are marked. */
-export function sayingAlone(task: TaskSummary): string {
+/** The same for lists, in which subtasks and plain calls are marked. */
+export function listDetailText(task: TaskSummary): string {
   const kind = task.plainCall ? 'plain call' : task.parentId === undefined ? '' : 'subtask';
-  return [kind, saying(task)].filter((part) => part !== '').join(' · ');
+  return [kind, detailText(task)].filter((part) => part !== '').join(' · ');
 }
 
-export function farOf({ done, total }: { readonly done: number; readonly total?: number }): string {
+export function progressText({ done, total }: { readonly done: number; readonly total?: number }): string {
   return total === undefined ? number(done) : `${number(done)}/${number(total)}`;
 }
 
-export function signOf({ status: standing }: Pick<TaskSummary, 'status'>): Piece {
-  return standingSigns[standing];
+export function signOf({ status }: Pick<TaskSummary, 'status'>): Piece {
+  return statusSigns[status];
 }
 
-// --- Whoever looks ----------------------------------------------------------------------------------------
+// --- Output -----------------------------------------------------------------------------------------------
 
 const colour = '\x1b\\[(?:[12]|22|3[1-9])m';
-const steering = '\\p{Cc}|[\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]';
-const inColour = new RegExp(`(?!${colour})(?:${steering})`, 'gu');
-const inBlack = new RegExp(steering, 'gu');
+const controlCharacters = '\\p{Cc}|[\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]';
+const inColour = new RegExp(`(?!${colour})(?:${controlCharacters})`, 'gu');
+const inBlack = new RegExp(controlCharacters, 'gu');
 
-export type Sight = ReturnType<typeof sightOf>;
+export type Output = ReturnType<typeof outputFor>;
 
-/** Where drawings go: a terminal or a pipe, with colours or without. */
-export function sightOf(values: { readonly ascii?: boolean; readonly 'no-color'?: boolean }) {
+/** The output for drawings: a terminal or a pipe, with or without colours. */
+export function outputFor(values: { readonly ascii?: boolean; readonly 'no-color'?: boolean }) {
   const { stdin, stdout } = process;
   const isTerminal = stdout instanceof WriteStream;
-  const isAscii = values.ascii || !speaksUtf8(process.env);
+  const isAscii = values.ascii || !supportsUtf8(process.env);
   const hasColours = isTerminal && wantsColours(values);
-  // Whatever a server says, even where an id is expected: a line stays a line, and has no signs but ours.
+  // Removes control characters, which a server could send even in an id.
   const spell = (line: string) => {
     const harmless = line.replace(hasColours ? inColour : inBlack, '');
     return isAscii ? asciiOnly(harmless) : harmless;
   };
   return {
     paint: paintWith(hasColours),
-    /** Undefined in a pipe, where nothing need be cut. */
+    /** Undefined in a pipe, where nothing is truncated. */
     columns: isTerminal ? stdout.columns || 80 : undefined,
-    /** Present if drawings can be drawn anew in place. */
+    /** Present if drawings can be redrawn in place. */
     terminal: isTerminal && process.env.TERM !== 'dumb' ? stdout : undefined,
-    /** Present if somebody can press keys. */
+    /** Present if the user can press keys. */
     keys: stdin instanceof ReadStream ? stdin : undefined,
-    /** What a line becomes before it is written. */
+    /** Prepares a line for the output. */
     spell,
     print: (lines: readonly string[]) => {
       for (const one of lines) console.log(spell(one));
@@ -97,9 +97,9 @@ export function sightOf(values: { readonly ascii?: boolean; readonly 'no-color'?
   };
 }
 
-// --- Signs, and what stands for them in ASCII ---------------------------------------------------------------
+// --- Signs, and their replacements in ASCII -----------------------------------------------------------------
 
-export const standingSigns: Readonly<Record<TaskStatus, readonly [sign: string, colour: Colour]>> = {
+export const statusSigns: Readonly<Record<TaskStatus, readonly [sign: string, colour: Colour]>> = {
   queued: ['◌', 'dim'],
   running: ['●', 'cyan'],
   waiting: ['?', 'yellow'],
@@ -109,15 +109,15 @@ export const standingSigns: Readonly<Record<TaskStatus, readonly [sign: string, 
   lost: ['!', 'red'],
 };
 
-/** One character for one, so that what stands below each other still does. */
+/** One character for each sign, so that columns stay aligned. */
 const signs = '…·◌●✔✖✗⊘↻→↳▸━─├┤⋯█▒░';
 const inAscii = '~-o*+xx/>>>>--||~#=.';
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
 /**
- * As wide as it was. What others said in letters that ASCII has not becomes question marks; so does a letter with an
- * accent of its own (`e` and U+0301), although it begins with one that ASCII has.
+ * Converts a line to ASCII of the same width. Characters outside ASCII become question marks, also a letter with a
+ * combining accent (`e` and U+0301).
  */
 export function asciiOnly(line: string): string {
   if (/^[\x20-\x7e]*$/.test(stripVTControlCharacters(line))) return line;
@@ -130,8 +130,8 @@ export function asciiOnly(line: string): string {
   return text;
 }
 
-/** Where nobody said which letters a terminal has, it has those that everybody has these days. */
-export function speaksUtf8({ LC_ALL, LC_CTYPE, LANG }: NodeJS.ProcessEnv): boolean {
+/** Assumes UTF-8 if no locale is set. */
+export function supportsUtf8({ LC_ALL, LC_CTYPE, LANG }: NodeJS.ProcessEnv): boolean {
   const locale = LC_ALL || LC_CTYPE || LANG;
   return !locale || /utf-?8/i.test(locale);
 }

@@ -1,4 +1,4 @@
-/** `holdfast tasks list`: tasks of everybody, the newest first. */
+/** `holdfast tasks list` for operators: the tasks of all owners, the newest first. */
 import { redacted } from '../../model/redaction.ts';
 import type { TaskSummary } from '../../operator/api.ts';
 import { shortIds } from '../calls/registry.ts';
@@ -17,24 +17,24 @@ import {
   truncate,
   widthsOf,
 } from '../views/terminal-text.ts';
-import { type Look, sayingAlone, signOf } from './drawing-style.ts';
-import type { At } from './open-operator.ts';
+import { listDetailText, type Style, signOf } from './drawing-style.ts';
+import type { Session } from './open-operator.ts';
 import { filterFrom } from './options.ts';
 
-const largestPage = 500;
+const maxPage = 500;
 
-export async function list(at: At): Promise<number> {
-  const { desk, values, sight } = at;
-  const filter = filterFrom(values, at.now());
+export async function list(session: Session): Promise<number> {
+  const { operator, values, output } = session;
+  const filter = filterFrom(values, session.now());
   const most = values.all ? Number.POSITIVE_INFINITY : countFrom(values.limit ?? '50', '--limit');
   let shown = 0;
   let cursor: string | undefined;
   do {
     const tasks: TaskSummary[] = [];
-    const room = Math.min(most - shown, largestPage);
-    // A page may be short and not be the last.
+    const room = Math.min(most - shown, maxPage);
+    // A short page is not always the last.
     do {
-      const page = await desk.list({
+      const page = await operator.list({
         ...filter,
         limit: room - tasks.length,
         ...(cursor !== undefined && { cursor }),
@@ -42,98 +42,96 @@ export async function list(at: At): Promise<number> {
       tasks.push(...page.tasks);
       cursor = page.nextCursor;
     } while (cursor !== undefined && tasks.length < room);
-    print(tasks, at, shown === 0);
-    if (tasks.some(({ problem }) => problem === redacted)) at.sayWhatIsHidden();
+    print(tasks, session, shown === 0);
+    if (tasks.some(({ problem }) => problem === redacted)) session.warnIfHidden();
     shown += tasks.length;
   } while (cursor !== undefined && shown < most);
-  if (shown === 0) console.error('There are no such tasks.');
+  if (shown === 0) console.error('No matching tasks.');
   if (cursor !== undefined && !values.json) {
-    const { count, isMore } = await desk.count(filter);
+    const { count, isMore } = await operator.count(filter);
     const more = count - shown;
     if (more > 0)
       console.error(
-        sight.spell(
-          `${isMore ? 'More than ' : ''}${more} more: --limit N shows so many, --all shows all of them.`,
-        ),
+        output.spell(`${isMore ? 'More than ' : ''}${more} more: list them with --all or a higher --limit.`),
       );
   }
   return 0;
 }
 
-function print(tasks: readonly TaskSummary[], at: At, isFirst: boolean): void {
-  const { values, sight } = at;
+function print(tasks: readonly TaskSummary[], session: Session, isFirst: boolean): void {
+  const { values, output } = session;
   if (tasks.length === 0) return;
   if (values.json) {
     for (const task of tasks) printJson(task);
     return;
   }
-  const columns = sight.columns ?? Number.POSITIVE_INFINITY;
-  const lines = drawList(tasks, at.look(columns));
-  sight.print(isFirst || columns < 60 ? lines : lines.slice(1));
+  const columns = output.columns ?? Number.POSITIVE_INFINITY;
+  const lines = drawList(tasks, session.style(columns));
+  output.print(isFirst || columns < 60 ? lines : lines.slice(1));
 }
 
-// --- The table; without room for one, two lines for each task -----------------------------------------------
+// --- A table, or two lines for each task in a narrow terminal -----------------------------------------------
 
-/** A table has room from here on. */
-const narrow = 60;
-/** What a task says is cut, but not to less than this. */
-const leastSaying = 20;
+/** Narrower terminals get two lines for each task. */
+const minTableColumns = 60;
+/** The minimum width of the details. */
+const minDetailColumns = 20;
 
 interface TaskColumn extends Column<TaskSummary> {
   colour?(task: TaskSummary): Colour | undefined;
 }
 
-/** In a pipe (columns without end) nothing is cut. */
-export function drawList(tasks: readonly TaskSummary[], look: Look): string[] {
-  if (look.columns < narrow) return twoLines(tasks, look);
-  // Beside the signs, and what tasks say.
-  const room = look.columns - 1 - 2 - gap.length - leastSaying;
-  const whole = columnsOf((id) => id, look);
-  // Whole ids only where everything else is whole too, but what a task says: that is cut first.
-  const fits = totalWidth(widthsOf(whole, tasks, Number.POSITIVE_INFINITY)) <= room;
-  const columns = fits ? whole : columnsOf(shortIds(tasks), look);
+/** Nothing is truncated in a pipe, where the number of columns is infinite. */
+export function drawList(tasks: readonly TaskSummary[], style: Style): string[] {
+  if (style.columns < minTableColumns) return twoLines(tasks, style);
+  // Without the signs and the details.
+  const room = style.columns - 1 - 2 - gap.length - minDetailColumns;
+  const fullColumns = columnsOf((id) => id, style);
+  // Full ids only if no other column is truncated, except the details, which are truncated first.
+  const fits = totalWidth(widthsOf(fullColumns, tasks, Number.POSITIVE_INFINITY)) <= room;
+  const columns = fits ? fullColumns : columnsOf(shortIds(tasks), style);
   const widths = widthsOf(columns, tasks, room);
   const cellsOf = (texts: readonly string[]) =>
     texts.map((text, i) => pad(truncate(text, widths[i]!), widths[i]!) + gap);
   const rows = tasks.map((task) => {
     const cells = cellsOf(columns.map(({ cell }) => cell(task)));
     const pieces = cells.map((cell, i): Piece => [cell, columns[i]!.colour?.(task)]);
-    return line([signOf(task), [' '], ...pieces, [sayingAlone(task)]], look).trimEnd();
+    return line([signOf(task), [' '], ...pieces, [listDetailText(task)]], style).trimEnd();
   });
-  const heads = [...cellsOf(columns.map(({ head }) => head)), 'SAYS'];
-  return [line([['  '], [heads.join(''), 'dim']], look), ...rows];
+  const heads = [...cellsOf(columns.map(({ head }) => head)), 'DETAILS'];
+  return [line([['  '], [heads.join(''), 'dim']], style), ...rows];
 }
 
-function columnsOf(idOf: (id: string) => string, { now }: Look): TaskColumn[] {
+function columnsOf(idOf: (id: string) => string, { now }: Style): TaskColumn[] {
   return [
     { head: 'ID', cell: ({ id }) => idOf(id) },
-    { head: 'STANDING', cell: ({ status: standing }) => standing, colour: (task) => signOf(task)[1] },
+    { head: 'STATUS', cell: ({ status }) => status, colour: (task) => signOf(task)[1] },
     { head: 'TOOL', cell: ({ tool }) => oneLine(tool), least: 12 },
     { head: 'OWNER', cell: ({ owner }) => oneLine(owner) || '-', least: 6 },
     { head: 'AGE', cell: ({ createdAt }) => age(now - createdAt), colour: () => 'dim' },
   ];
 }
 
-function twoLines(tasks: readonly TaskSummary[], look: Look): string[] {
+function twoLines(tasks: readonly TaskSummary[], style: Style): string[] {
   const idOf = shortIds(tasks);
   return tasks.flatMap((task) => {
     const [sign, colour] = signOf(task);
-    const time = age(look.now - task.createdAt);
+    const time = age(style.now - task.createdAt);
     const id = idOf(task.id);
-    const room = look.columns - 1 - 2 - id.length - 4 - time.length;
+    const room = style.columns - 1 - 2 - id.length - 4 - time.length;
     const tool = pad(truncate(oneLine(task.tool), room), room);
-    const said = [oneLine(task.owner), sayingAlone(task)].filter((part) => part !== '').join(' · ');
+    const details = [oneLine(task.owner), listDetailText(task)].filter((part) => part !== '').join(' · ');
     return [
-      line([[sign, colour!], [' '], [id], ['  '], [tool, 'bold'], ['  '], [time, 'dim']], look),
-      line([['  '], [task.status, colour!], [said === '' ? '' : ` · ${said}`]], look),
+      line([[sign, colour!], [' '], [id], ['  '], [tool, 'bold'], ['  '], [time, 'dim']], style),
+      line([['  '], [task.status, colour!], [details === '' ? '' : ` · ${details}`]], style),
     ];
   });
 }
 
-/** One task in one line, for live views and for pipes: what is said last is cut first. */
-export function taskLine(task: TaskSummary, look: Look, idOf = (id: string) => id): string {
-  const said = sayingAlone(task);
-  const isNarrow = look.columns < narrow;
+/** One task in one line, for live views and pipes. The end is truncated first. */
+export function taskLine(task: TaskSummary, style: Style, idOf = (id: string) => id): string {
+  const details = listDetailText(task);
+  const isNarrow = style.columns < minTableColumns;
   const tool = oneLine(task.tool);
   const owner = isNarrow ? '' : oneLine(task.owner);
   return line(
@@ -144,9 +142,9 @@ export function taskLine(task: TaskSummary, look: Look, idOf = (id: string) => i
       ['  '],
       [isNarrow ? truncate(tool, 12) : tool, 'bold'],
       [owner === '' ? '' : `  ${owner}`],
-      [isNarrow && said !== '' ? '' : `  ${age(look.now - task.createdAt)}`, 'dim'],
-      [said === '' ? '' : `  ${said}`],
+      [isNarrow && details !== '' ? '' : `  ${age(style.now - task.createdAt)}`, 'dim'],
+      [details === '' ? '' : `  ${details}`],
     ],
-    look,
+    style,
   );
 }

@@ -1,82 +1,79 @@
-/**
- * A view that is looked at anew whenever something changed, drawn in place at a terminal until somebody leaves it or
- * it is over. What it looks at and how it is drawn is for others to say.
- */
+/** Refreshes a view after changes, and draws it in place in a terminal until the user quits or the view is complete. */
 
 import type { ChangeMessage, OperatorApi } from '../../operator/api.ts';
 import { backoffMs } from '../../runtime/backoff.ts';
 import { pause, runtime } from '../../runtime/runtime.ts';
 import { FullScreen, Keys } from '../views/terminal.ts';
-import type { Sight } from './drawing-style.ts';
-import type { At } from './open-operator.ts';
-import { ServerAway } from './operator-over-http.ts';
+import type { Output } from './drawing-style.ts';
+import type { Session } from './open-operator.ts';
+import { ServerUnavailable } from './operator-over-http.ts';
 
-/** Changes that come close together are looked at together. */
-const calmMs = 250;
-/** Looked at all the same, in case that nobody told. */
-const restMs = 10_000;
+/** Changes in quick succession are read together. */
+const minRefreshMs = 250;
+/** Refreshes at least this often, in case a change was missed. */
+const maxRefreshMs = 10_000;
 const drawMs = 1_000;
 
 interface LiveView {
-  /** Whether the view is to be looked at anew. */
-  heard(message: ChangeMessage): boolean;
-  /** Looks; says whether it is over. */
-  look(): Promise<'over' | 'continues'>;
-  /** Where there is a terminal to draw in, and nobody wants JSON. */
-  draw(size: { readonly columns: number; readonly rows: number; readonly isAway: boolean }): string[];
+  /** Returns true if the change requires a refresh. */
+  needsRefresh(message: ChangeMessage): boolean;
+  /** Reads the tasks again. */
+  refresh(): Promise<'over' | 'continues'>;
+  /** Only called with a terminal and without --json. */
+  draw(size: { readonly columns: number; readonly rows: number; readonly isUnavailable: boolean }): string[];
 }
 
-/** Without a keyboard, as in `watch < /dev/null`, there is still Ctrl-C. */
-export function howToLeave({ keys }: Sight): string {
-  return keys ? 'q leaves' : 'Ctrl-C leaves';
+/** Without a keyboard, as in `watch < /dev/null`, only Ctrl-C works. */
+export function quitHint({ keys }: Output): string {
+  return keys ? 'q: quit' : 'Ctrl-C: quit';
 }
 
-export async function live({ desk, sight, values }: At, view: LiveView): Promise<'over' | 'left'> {
-  const screen = sight.terminal && !values.json ? new FullScreen(sight.terminal) : undefined;
-  /** Somebody leaves, it is over, or something failed. */
+export async function live({ operator, output, values }: Session, view: LiveView): Promise<'over' | 'left'> {
+  const screen = output.terminal && !values.json ? new FullScreen(output.terminal) : undefined;
+  /** Aborts when the user quits, the view is complete, or something failed. */
   const end = new AbortController();
   const { signal } = end;
   const left = Promise.withResolvers<'left'>();
-  let isAway = false;
-  let news = Promise.withResolvers<void>();
+  let isUnavailable = false;
+  let changed = Promise.withResolvers<void>();
 
   const draw = () => {
     if (!screen || signal.aborted) return;
     const { columns, rows } = screen;
-    screen.draw(view.draw({ columns, rows: rows - 1, isAway }).map(sight.spell));
+    screen.draw(view.draw({ columns, rows: rows - 1, isUnavailable }).map(output.spell));
   };
-  const tell = (sentence: string) => {
-    if (!sight.terminal && !values.json) console.error(sentence);
+  const print = (sentence: string) => {
+    if (!output.terminal && !values.json) console.error(sentence);
   };
-  const onAway = () => {
-    isAway = true;
-    tell('The server is away; trying again.');
+  const onUnavailable = () => {
+    isUnavailable = true;
+    print('The server is unavailable; retrying.');
     draw();
   };
-  const onBack = () => {
-    isAway = false;
-    tell('The server is back.');
-    news.resolve();
+  const onAvailable = () => {
+    isUnavailable = false;
+    print('The server is available again.');
+    changed.resolve();
   };
-  const listening = async () => {
-    for await (const message of follow(desk, { signal, onAway, onBack }))
-      if (view.heard(message)) news.resolve();
+  const listen = async () => {
+    for await (const message of follow(operator, { signal, onUnavailable, onAvailable }))
+      if (view.needsRefresh(message)) changed.resolve();
   };
-  const looking = async () => {
+  const refresh = async () => {
     while (!signal.aborted) {
-      // What is told from here on may be newer than what is seen.
-      news = Promise.withResolvers();
+      // Before the refresh, so that a change during it causes another one.
+      changed = Promise.withResolvers();
       try {
-        if ((await view.look()) === 'over') return;
+        if ((await view.refresh()) === 'over') return;
       } catch (error) {
         if (signal.aborted) return;
-        // What cannot be seen now is looked at again; what is drawn stays as it was.
-        if (!(error instanceof ServerAway)) throw error;
+        // Keeps the drawing while the server is unavailable.
+        if (!(error instanceof ServerUnavailable)) throw error;
       }
       draw();
-      const rest = pause(restMs, signal).catch(() => {});
-      await Promise.race([news.promise, rest]);
-      await pause(calmMs, signal).catch(() => {});
+      const timeout = pause(maxRefreshMs, signal).catch(() => {});
+      await Promise.race([changed.promise, timeout]);
+      await pause(minRefreshMs, signal).catch(() => {});
     }
   };
 
@@ -84,7 +81,7 @@ export async function live({ desk, sight, values }: At, view: LiveView): Promise
     left.resolve('left');
     end.abort();
   };
-  const keys = new Keys(screen && sight.keys, {
+  const keys = new Keys(screen && output.keys, {
     interrupted: leave,
     pressed: (key) => key === 'q' && leave(),
     suspends: () => screen?.leave(),
@@ -93,8 +90,8 @@ export async function live({ desk, sight, values }: At, view: LiveView): Promise
   if (screen) process.stdout.on('resize', draw);
   keys.listen();
   try {
-    const parts = [listening(), looking()].map((part) => part.finally(() => end.abort()));
-    // Leaving does not wait for a server that does not answer.
+    const parts = [listen(), refresh()].map((part) => part.finally(() => end.abort()));
+    // Quitting does not wait for the server.
     return await Promise.race([left.promise, Promise.all(parts).then(() => 'over' as const)]);
   } finally {
     runtime.clearInterval(timer);
@@ -104,41 +101,42 @@ export async function live({ desk, sight, values }: At, view: LiveView): Promise
   }
 }
 
-// --- Changes, over connections that break -------------------------------------------------------------------
+// --- Changes, with reconnection -----------------------------------------------------------------------------
 
 const backoff = { minMs: 250, maxMs: 10_000 };
 
-/**
- * A connection that broke is tried again, for ever. Whatever is not just an absence (a token that is refused, say) is
- * thrown.
- */
+/** Yields changes, and reconnects without limit. Throws all errors except an unavailable server. */
 export async function* follow(
-  desk: OperatorApi,
-  { signal, onAway, onBack }: { signal: AbortSignal; onAway?(): void; onBack?(): void },
+  operator: OperatorApi,
+  {
+    signal,
+    onUnavailable,
+    onAvailable,
+  }: { signal: AbortSignal; onUnavailable?(): void; onAvailable?(): void },
 ): AsyncIterable<ChangeMessage> {
   let lastId: string | undefined;
   let failures = 0;
-  let isAway = false;
+  let isUnavailable = false;
   while (!signal.aborted) {
     try {
-      if (isAway) {
-        // A stream says nothing until something changes; this says whether anybody is there.
-        await desk.about();
-        isAway = false;
-        onBack?.();
+      if (isUnavailable) {
+        // Checks the server, because the stream sends nothing until something changes.
+        await operator.about();
+        isUnavailable = false;
+        onAvailable?.();
       }
-      for await (const message of desk.changes({ signal, ...(lastId !== undefined && { lastId }) })) {
+      for await (const message of operator.changes({ signal, ...(lastId !== undefined && { lastId }) })) {
         lastId = message.id;
         failures = 0;
         yield message;
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (!(error instanceof ServerAway)) throw error;
-      if (!isAway) onAway?.();
-      isAway = true;
+      if (!(error instanceof ServerUnavailable)) throw error;
+      if (!isUnavailable) onUnavailable?.();
+      isUnavailable = true;
     }
-    // Not all at the same moment, where many watch one server that comes back.
+    // Jitter, so that many watchers of one server do not reconnect at the same time.
     await pause(backoffMs(backoff, failures++) * (0.5 + runtime.random() / 2), signal).catch(() => {});
   }
 }

@@ -1,83 +1,85 @@
-/** The desk that a command line names, of a store that is opened here or of a server elsewhere, and who stands at it. */
+/** Opens the operator API of a store or server named on the command line. */
 
 import type { OperatorApi } from '../../operator/api.ts';
 import { runtime } from '../../runtime/runtime.ts';
-import { storePlace } from '../store-url.ts';
+import { parseStoreUrl } from '../store-url.ts';
 import { type Arguments, WrongUsage } from '../usage.ts';
-import { type Look, sightOf } from './drawing-style.ts';
-import { deskOverHttp, serverAddress } from './operator-over-http.ts';
+import { outputFor, type Style } from './drawing-style.ts';
+import { operatorOverHttp, serverAddress } from './operator-over-http.ts';
 import type { operatorOptions } from './options.ts';
 
-export interface OpenDesk extends AsyncDisposable {
-  readonly desk: OperatorApi;
+export interface OpenOperator extends AsyncDisposable {
+  readonly operator: OperatorApi;
   /** For people. */
   readonly name: string;
-  /** The options that lead here again, without anything secret. */
-  readonly place: string;
-  /** Whether values are hidden because nobody here knows what is secret. */
+  /** The options that select the same store or server again, without secrets. */
+  readonly source: string;
+  /** True if values are hidden, because this process does not know which fields are secret. */
   readonly hides: boolean;
 }
 
 export type OperatorValues = Arguments<typeof operatorOptions>['values'];
 
-export type At = Awaited<ReturnType<typeof standAt>>;
+export type Session = Awaited<ReturnType<typeof startSession>>;
 
-/** In a pipe drawings are as wide as a page. */
+/** The width of drawings in a pipe. */
 const pageColumns = 100;
 
-/** At which desk a command of an operator works, with which options, and what its user sees. */
-export async function standAt(opened: OpenDesk, values: OperatorValues, isLive: boolean) {
-  const about = await opened.desk.about();
-  const begun = runtime.now();
-  const sight = sightOf(values);
-  let isSaid = false;
-  /** By the desk's own clock. A drawing that is drawn once is of one moment. */
-  const now = () => (isLive ? about.now + runtime.now() - begun : about.now);
-  /** Of a drawing this wide; by default as wide as the terminal, or as a page in a pipe. */
-  const look = (columns = sight.columns ?? pageColumns): Look => ({
+/** Everything that an operator's command needs: the operator API, its options, and the output. */
+export async function startSession(opened: OpenOperator, values: OperatorValues, isLive: boolean) {
+  const about = await opened.operator.about();
+  const startedAt = runtime.now();
+  const output = outputFor(values);
+  let isWarned = false;
+  /** By the clock of the store or server. A drawing that is not live has a fixed time. */
+  const now = () => (isLive ? about.now + runtime.now() - startedAt : about.now);
+  /** The style for this width; by default the width of the terminal, or of a page in a pipe. */
+  const style = (columns = output.columns ?? pageColumns): Style => ({
     columns,
-    paint: sight.paint,
+    paint: output.paint,
     now: now(),
     isFull: values.full ?? false,
-    place: opened.place,
+    source: opened.source,
   });
-  /** On stderr, and once, where values would have been shown. */
-  const sayWhatIsHidden = () => {
-    if (opened.hides && !isSaid)
+  /** Prints once, to stderr, that values are hidden. */
+  const warnIfHidden = () => {
+    if (opened.hides && !isWarned)
       console.error(
-        'Values are hidden: only a server that has the tools knows what is secret in them. --reveal shows everything.',
+        'Values are hidden, because only a server with the tools knows which fields are secret. Show them with --reveal.',
       );
-    isSaid = true;
+    isWarned = true;
   };
   const name = opened.hides ? `${opened.name} (values hidden)` : opened.name;
-  return { ...opened, name, sight, values, now, look, sayWhatIsHidden };
+  return { ...opened, name, output, values, now, style, warnIfHidden };
 }
 
-export async function openDesk({ store, url, token, reveal }: OperatorValues): Promise<OpenDesk> {
-  if (store !== undefined && url !== undefined) throw new WrongUsage('give --store or --url, not both');
+export async function openOperator({ store, url, token, reveal }: OperatorValues): Promise<OpenOperator> {
+  if (store !== undefined && url !== undefined)
+    throw new WrongUsage('--store and --url cannot be used together');
   if (url !== undefined) {
-    if (reveal) throw new WrongUsage('--reveal is for --store: with --url the server knows what is secret');
-    return elsewhere(url, token);
+    if (reveal)
+      throw new WrongUsage('--reveal needs --store: with --url the server decides which fields are secret');
+    return operatorOfServer(url, token);
   }
-  if (token !== undefined) throw new WrongUsage('--token is for --url');
-  if (store === undefined) throw new WrongUsage('give --store or --url');
-  const { deskOfStore } = await import('./operator-of-store.ts');
-  return deskOfStore(storePlace(store), reveal ?? false);
+  if (token !== undefined) throw new WrongUsage('--token needs --url');
+  if (store === undefined) throw new WrongUsage('--store or --url is required');
+  const { operatorOfStore } = await import('./operator-of-store.ts');
+  return operatorOfStore(parseStoreUrl(store), reveal ?? false);
 }
 
-function elsewhere(url: string, token: string | undefined): OpenDesk {
+function operatorOfServer(url: string, token: string | undefined): OpenOperator {
   const { base, token: tokenInUrl } = serverAddress(url);
   const given = (token ?? tokenInUrl ?? process.env.HOLDFAST_OPERATOR_TOKEN)?.trim();
   if (given && !/^[\x20-\x7e]+$/.test(given))
     throw new WrongUsage(
-      'the token has characters that cannot be sent: see that all of it was copied, and nothing else',
+      'the token contains characters that cannot be sent: check that it was copied correctly',
     );
-  const desk = deskOverHttp({ base, token: given || undefined });
+  const operator = operatorOverHttp({ base, token: given || undefined });
   return {
-    desk,
+    operator,
     name: base,
-    place: `--url ${base}`,
+    source: `--url ${base}`,
     hides: false,
-    [Symbol.asyncDispose]: () => desk[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: () => operator[Symbol.asyncDispose](),
   };
 }

@@ -1,49 +1,49 @@
-/** The desk of a store that is opened here. This process has no tools: it can look at everything and make nothing. */
+/** The operator API of a store opened in this process, which has no tools and therefore cannot create tasks. */
 import { Tasks } from '../../engine/tasks.ts';
 import { hasCode } from '../../model/errors.ts';
 import type { SecretFields } from '../../model/redaction.ts';
 import type { TaskSummary } from '../../operator/api.ts';
 import { Changes } from '../../operator/changes.ts';
 import { Operator } from '../../operator/operator.ts';
-import { type StorePlace, storeWithTasks } from '../store-url.ts';
+import { type StoreLocation, storeWithTasks } from '../store-url.ts';
 import { CommandFailed, quoted, version } from '../usage.ts';
-import type { OpenDesk } from './open-operator.ts';
+import type { OpenOperator } from './open-operator.ts';
 
 class OperatorWithoutTools extends Operator {
   override retry(id: string): Promise<TaskSummary> {
     return super.retry(id).catch((error: unknown) => {
       if (!hasCode(error, 'UNKNOWN_TOOL')) throw error;
       throw new CommandFailed(
-        'Only a server that has the tool can make the call again: ask one, with --url.',
+        'Only a server that has the tool can retry the task: use --url with its address.',
       );
     });
   }
 }
 
-/** What authors declared secret is not known here; whoever can open the store may see everything. */
+/** Shows all values. Secret fields are not known here, and anyone who can open the store can read them anyway. */
 class RevealedTasks extends Tasks {
   override secretsOf(): SecretFields {
     return [];
   }
 }
 
-export async function deskOfStore(place: StorePlace, reveals: boolean): Promise<OpenDesk> {
-  const name = nameOf(place);
-  const open = await storeWithTasks(place);
+export async function operatorOfStore(location: StoreLocation, reveals: boolean): Promise<OpenOperator> {
+  const name = nameOf(location);
+  const open = await storeWithTasks(location);
   const database = await open().catch((error: unknown) => {
     if (!hasCode(error, 'STORE_NOT_UNLOCKED')) throw error;
     throw new CommandFailed(
-      `The store at ${name} is encrypted, and its servers have the keys: ask one of them, with --url.`,
+      `The store at ${name} is encrypted, and only its servers have the keys: use --url with the address of a server.`,
     );
   });
-  // What operators do is noted where everything else is noted, and nowhere else.
+  // Actions of operators are only recorded in stores that have an audit log.
   const { entries } = await database.audit.read({ limit: 1 });
   const tasks = new (reveals ? RevealedTasks : Tasks)({ store: database, audit: entries.length > 0 });
   const changes = new Changes(tasks);
   return {
-    desk: new OperatorWithoutTools(tasks, { version: version(), changes }),
+    operator: new OperatorWithoutTools(tasks, { version: version(), changes }),
     name,
-    place: `--store ${quoted(place.kind === 'sqlite' ? `sqlite:${place.file}` : name)}`,
+    source: `--store ${quoted(location.kind === 'sqlite' ? `sqlite:${location.file}` : name)}`,
     hides: !reveals,
     [Symbol.asyncDispose]: async () => {
       await changes.close();
@@ -52,11 +52,11 @@ export async function deskOfStore(place: StorePlace, reveals: boolean): Promise<
   };
 }
 
-/** Without a password. */
-function nameOf(place: StorePlace): string {
-  if (place.kind === 'memory') return 'memory:';
-  if (place.kind === 'sqlite') return place.file;
-  const url = URL.parse(place.url);
+/** The name of the store, without a password. */
+function nameOf(location: StoreLocation): string {
+  if (location.kind === 'memory') return 'memory:';
+  if (location.kind === 'sqlite') return location.file;
+  const url = URL.parse(location.url);
   if (!url) return 'postgres://…';
   if (url.password !== '') url.password = '…';
   url.search = '';

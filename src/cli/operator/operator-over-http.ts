@@ -1,4 +1,4 @@
-/** The operator's desk of a server elsewhere, over HTTP. Each method is one request; `changes` is one connection. */
+/** The operator API of a server, over HTTP. Each method is one request; `changes` is one connection. */
 
 import { readEvents } from '../../dialects/event-stream.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -14,30 +14,32 @@ import { abortAfter } from '../../runtime/runtime.ts';
 import { CommandFailed, WrongUsage } from '../usage.ts';
 import { oneLine } from '../views/terminal-text.ts';
 
-/** The server did not answer, or broke off: to try again may help. */
-export class ServerAway extends CommandFailed {}
+/** The server did not answer or the connection broke. Retrying may help. */
+export class ServerUnavailable extends CommandFailed {}
 
-/** Where the operator's view is below, without a slash at its end, and the token that was given with it. */
+/** The URL below which the operator API is, without a trailing slash, and the token from the address. */
 type ServerAddress = { readonly base: string; readonly token: string | undefined };
 
-const patienceMs = 30_000;
+const timeoutMs = 30_000;
 
-/** The address of a server, or of its dashboard as it was printed, with the token in it. */
+/** Parses the address of a server, or of its dashboard with the token. */
 export function serverAddress(text: string): ServerAddress {
   const url = URL.parse(text);
   if (!url || !/^https?:$/.test(url.protocol))
-    throw new WrongUsage(`"${oneLine(text)}" is no address: --url takes one such as http://127.0.0.1:7420`);
+    throw new WrongUsage(
+      `"${oneLine(text)}" is not a URL: use --url with an address such as http://127.0.0.1:7420`,
+    );
   const token = new URLSearchParams(url.hash.slice(1)).get('token') ?? undefined;
-  const place = url.pathname
+  const path = url.pathname
     .replace(new RegExp(`${dashboardPath.slice(0, -1)}(/.*)?$`), '')
     .replace(/\/+$/, '');
-  return { base: `${url.origin}${place}`, token };
+  return { base: `${url.origin}${path}`, token };
 }
 
-export function deskOverHttp({ base, token }: ServerAddress): OperatorApi & AsyncDisposable {
+export function operatorOverHttp({ base, token }: ServerAddress): OperatorApi & AsyncDisposable {
   const closed = new AbortController();
 
-  /** Redirects are not followed: the token is for this server and no other. */
+  /** Does not follow redirects, because the token is only for this server. */
   const request = async (path: string, { headers, ...init }: RequestInit): Promise<Response> => {
     const bearer = token === undefined ? undefined : { authorization: `Bearer ${token}` };
     try {
@@ -47,12 +49,12 @@ export function deskOverHttp({ base, token }: ServerAddress): OperatorApi & Asyn
         redirect: 'manual',
       });
     } catch (error) {
-      throw away(base, error);
+      throw unavailable(base, error);
     }
   };
-  /** Undefined if there is none of it, which these statuses say. */
-  const found = async <T>(path: string, none = [404], init: RequestInit = {}): Promise<T | undefined> => {
-    const signal = AbortSignal.any([abortAfter(patienceMs), closed.signal]);
+  /** Undefined if the server answers with one of the statuses in `none`. */
+  const find = async <T>(path: string, none = [404], init: RequestInit = {}): Promise<T | undefined> => {
+    const signal = AbortSignal.any([abortAfter(timeoutMs), closed.signal]);
     const response = await request(path, { ...init, signal });
     if (none.includes(response.status) && isOf(response, 'application/json')) {
       await response.body?.cancel();
@@ -60,35 +62,35 @@ export function deskOverHttp({ base, token }: ServerAddress): OperatorApi & Asyn
     }
     if (!response.ok) throw await refusal(response, base, token);
     const text = await response.text().catch((error: unknown) => {
-      throw away(base, error);
+      throw unavailable(base, error);
     });
     const value = parsed(text);
-    if (value === undefined && text !== '') throw noDesk(base);
+    if (value === undefined && text !== '') throw noOperatorApi(base);
     return value as T;
   };
-  const wanted = async <T>(path: string): Promise<T> => {
-    const value = await found<T>(path);
-    if (value === undefined) throw noDesk(base);
+  const get = async <T>(path: string): Promise<T> => {
+    const value = await find<T>(path);
+    if (value === undefined) throw noOperatorApi(base);
     return value;
   };
   const act = <T>(id: string, what: string, body: JsonObject): Promise<T> => {
     const headers = { 'content-type': 'application/json' };
     const init = { method: 'POST', headers, body: JSON.stringify(body) };
-    return found(`${taskPath(id)}/${what}`, [], init) as Promise<T>;
+    return find(`${taskPath(id)}/${what}`, [], init) as Promise<T>;
   };
 
   return {
     about: async () => {
-      const about = await found<About>('/about');
-      if (typeof about?.now !== 'number') throw noDesk(base);
+      const about = await find<About>('/about');
+      if (typeof about?.now !== 'number') throw noOperatorApi(base);
       return about;
     },
-    list: (query) => wanted(`/tasks?${queryOf(query)}`),
-    count: (filter) => wanted(`/count?${queryOf(filter)}`),
-    overview: ({ windowMs }) => wanted(`/overview?window=${windowMs}`),
-    details: (id) => found(taskPath(id)),
-    // 409: it is there, and not done.
-    result: (id) => found(`${taskPath(id)}/result`, [404, 409]),
+    list: (query) => get(`/tasks?${queryOf(query)}`),
+    count: (filter) => get(`/count?${queryOf(filter)}`),
+    overview: ({ windowMs }) => get(`/overview?window=${windowMs}`),
+    details: (id) => find(taskPath(id)),
+    // 409: the task exists and is not finished.
+    result: (id) => find(`${taskPath(id)}/result`, [404, 409]),
     cancel: (id, reason) => act(id, 'cancel', reason === undefined ? {} : { reason }),
     retry: (id) => act(id, 'retry', {}),
     answer: (id, key, response) => act(id, 'answer', { key, response }),
@@ -99,20 +101,20 @@ export function deskOverHttp({ base, token }: ServerAddress): OperatorApi & Asyn
         const headers = { accept: 'text/event-stream', ...resumed };
         const response = await request('/changes', { headers, signal });
         if (!response.ok) throw await refusal(response, base, token);
-        if (!response.body || !isOf(response, 'text/event-stream')) throw noDesk(base);
+        if (!response.body || !isOf(response, 'text/event-stream')) throw noOperatorApi(base);
         for await (const { id, event, data } of readEvents(response.body)) {
-          const said = parsed(data);
-          if (typeof said !== 'object' || said === null) continue;
-          const message = { type: event, id, ...said } as ChangeMessage;
+          const fields = parsed(data);
+          if (typeof fields !== 'object' || fields === null) continue;
+          const message = { type: event, id, ...fields } as ChangeMessage;
           if (message.type === 'changes' || message.type === 'reset') yield message;
         }
       } catch (error) {
         if (signal.aborted) return;
-        throw error instanceof CommandFailed ? error : away(base, error);
+        throw error instanceof CommandFailed ? error : unavailable(base, error);
       }
-      if (!signal.aborted) throw away(base);
+      if (!signal.aborted) throw unavailable(base);
     },
-    /** What was asked and not answered yet would hold the process. */
+    /** Aborts open requests, which would keep the process alive. */
     [Symbol.asyncDispose]: async () => closed.abort(),
   };
 }
@@ -121,9 +123,9 @@ function taskPath(id: string): string {
   return `/tasks/${encodeURIComponent(id)}`;
 }
 
-function queryOf({ statuses: standings = [], owner, tool, since, until, text, limit, cursor }: ListOfTasks) {
+function queryOf({ statuses = [], owner, tool, since, until, text, limit, cursor }: ListOfTasks) {
   const query = new URLSearchParams();
-  for (const standing of standings) query.append('status', standing);
+  for (const status of statuses) query.append('status', status);
   for (const [name, value] of Object.entries({ owner, tool, since, until, text, limit, cursor }))
     if (value !== undefined) query.set(name, String(value));
   return query;
@@ -141,40 +143,40 @@ function parsed(text: string): unknown {
   }
 }
 
-// --- What went wrong ----------------------------------------------------------------------------------------
+// --- Errors -------------------------------------------------------------------------------------------------
 
 async function refusal(response: Response, base: string, token: string | undefined): Promise<CommandFailed> {
   const { status } = response;
-  const said = parsed(await response.text().catch(() => '')) as { error?: { message?: unknown } } | undefined;
-  const words = typeof said?.error?.message === 'string' ? oneLine(said.error.message) : undefined;
+  const body = parsed(await response.text().catch(() => '')) as { error?: { message?: unknown } } | undefined;
+  const message = typeof body?.error?.message === 'string' ? oneLine(body.error.message) : undefined;
   if (status === 401) {
-    const what = token === undefined ? 'wants a token' : 'does not accept this token';
+    const what = token === undefined ? 'requires a token' : 'does not accept this token';
     return new CommandFailed(
-      `The server at ${base} ${what}: set HOLDFAST_OPERATOR_TOKEN to the one that it was given, or take the address of its dashboard for --url as the server printed it.`,
+      `The server at ${base} ${what}: set HOLDFAST_OPERATOR_TOKEN to its token, or use --url with the dashboard address that the server printed.`,
     );
   }
-  if (words === undefined && (status === 404 || status < 400)) return noDesk(base);
-  const sentence = words ?? `The server at ${base} answered with status ${status}.`;
-  return status >= 500 || status === 429 ? new ServerAway(sentence) : new CommandFailed(sentence);
+  if (message === undefined && (status === 404 || status < 400)) return noOperatorApi(base);
+  const sentence = message ?? `The server at ${base} answered with status ${status}.`;
+  return status >= 500 || status === 429 ? new ServerUnavailable(sentence) : new CommandFailed(sentence);
 }
 
-function away(base: string, error?: unknown): ServerAway {
+function unavailable(base: string, error?: unknown): ServerUnavailable {
   const { name, message, cause } = (error ?? {}) as Error;
   const { code, message: why } = (cause ?? {}) as NodeJS.ErrnoException;
   if (name === 'TimeoutError')
-    return new ServerAway(`The server at ${base} did not answer within ${patienceMs / 1_000} s.`);
+    return new ServerUnavailable(`The server at ${base} did not answer within ${timeoutMs / 1_000} s.`);
   if (code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'EAI_AGAIN')
-    return new ServerAway(
-      `No server answers at ${base} (${code}): see that it runs, and that --url has its address.`,
+    return new ServerUnavailable(
+      `No server answers at ${base} (${code}): check that it is running and that --url is its address.`,
     );
   const reason = oneLine(why || code || message || '');
-  return new ServerAway(
-    `The connection to ${base} broke off${reason === '' ? '' : ` (${reason})`}: try again.`,
+  return new ServerUnavailable(
+    `The connection to ${base} was lost${reason === '' ? '' : ` (${reason})`}: try again.`,
   );
 }
 
-function noDesk(base: string): CommandFailed {
+function noOperatorApi(base: string): CommandFailed {
   return new CommandFailed(
-    `The server at ${base} has no operator's view: see that --url has the address of one, and that it was switched on.`,
+    `The server at ${base} has no operator API: check that --url is correct and that the server enables it.`,
   );
 }

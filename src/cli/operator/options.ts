@@ -1,4 +1,4 @@
-/** What operators can say on a command line. */
+/** Command line options of operators. */
 
 import { type TaskStatus, taskStatuses } from '../../model/status.ts';
 import type { TaskFilter } from '../../ports/query.ts';
@@ -28,10 +28,10 @@ export const operatorOptions = {
   ...viewOptions,
 } as const;
 
-const ofEveryVerb = ['store', 'url', 'token', 'reveal', 'ascii', 'json', 'no-color'];
+const commonOptions = ['store', 'url', 'token', 'reveal', 'ascii', 'json', 'no-color'];
 
-/** The options of a verb beside those that all have. */
-const ofVerb: Readonly<Record<string, readonly string[]>> = {
+/** The options of each command, in addition to the common ones. */
+const optionsOfVerb: Readonly<Record<string, readonly string[]>> = {
   list: ['status', 'tool', 'owner', 'since', 'until', 'text', 'limit', 'all'],
   show: ['full'],
   watch: [],
@@ -42,17 +42,19 @@ const ofVerb: Readonly<Record<string, readonly string[]>> = {
   purge: ['yes'],
 };
 
-export const verbs = Object.keys(ofVerb);
+export const verbs = Object.keys(optionsOfVerb);
 
 export function refuseStrayOptions(verb: string, values: OperatorValues): void {
-  const stray = Object.keys(values).find((name) => ![...ofEveryVerb, ...ofVerb[verb]!].includes(name));
-  if (stray !== undefined) throw new WrongUsage(`--${stray} is not for ${verb}`);
+  const stray = Object.keys(values).find(
+    (name) => ![...commonOptions, ...optionsOfVerb[verb]!].includes(name),
+  );
+  if (stray !== undefined) throw new WrongUsage(`--${stray} cannot be used with ${verb}`);
 }
 
 export function filterFrom(values: OperatorValues, now: number): TaskFilter {
   const { status, tool, owner, since, until, text } = values;
   return {
-    ...(status !== undefined && { statuses: status.flatMap((words) => words.split(',')).map(standingFrom) }),
+    ...(status !== undefined && { statuses: status.flatMap((words) => words.split(',')).map(statusFrom) }),
     ...(tool !== undefined && { tool }),
     ...(owner !== undefined && { owner }),
     ...(since !== undefined && { since: momentFrom(since, now) }),
@@ -61,30 +63,31 @@ export function filterFrom(values: OperatorValues, now: number): TaskFilter {
   };
 }
 
-function standingFrom(word: string): TaskStatus {
-  return oneOf(taskStatuses, word.trim(), `no task is "${word}": --status takes ${taskStatuses.join(', ')}`);
+function statusFrom(word: string): TaskStatus {
+  return oneOf(taskStatuses, word.trim(), `"${word}" is not a status: use ${taskStatuses.join(', ')}`);
 }
 
-/** What `holdfast tasks --help` says to operators. */
-export const operatorHelp = `For operators: the same commands with --store URL (a store that can be reached from here) or --url URL (a server with
-an operator's view) are about all tasks there, whoever called them.
+/** The operators' part of `holdfast tasks --help`. */
+export const operatorHelp = `For operators: with --store URL (a store that this machine can open) or --url URL (a server with the operator API), the
+same commands manage all tasks there, of all owners.
 
        holdfast tasks list      --status failed,lost  --tool NAME  --owner OWNER  --since 2h  --until WHEN
                                 --text WORDS  --limit N (default 50), or --all
-       holdfast tasks show ID   its timeline, what was said, what came of it; --full leaves nothing out
-       holdfast tasks watch     everything, live; with an ID one task until its end (exit code 0 if it completed)
+       holdfast tasks show ID   timeline, questions and result; --full also shows events, audit log and long values
+       holdfast tasks watch     live view of all tasks; with an ID, of one task until it finishes (0 if it completed)
        holdfast tasks result ID
        holdfast tasks cancel ID [--reason WHY]
        holdfast tasks answer ID [KEY] [JSON | --decline]
-       holdfast tasks retry ID  make the same call again
+       holdfast tasks retry ID  call the tool again as a new task, with the same arguments
        holdfast tasks purge ID --yes
+                                delete a finished task and its result
 
   --store URL      sqlite:PATH or postgres://USER:PASSWORD@HOST/DATABASE
-  --url URL        the address of a server, such as http://127.0.0.1:7420, or of its dashboard as it printed it
-  --token TOKEN    for --url; better in HOLDFAST_OPERATOR_TOKEN, which others on the machine cannot see
-  --reveal         with --store: values too, which are hidden because only servers know what is secret in them
-  --ascii          no signs beyond ASCII; usual where the locale is not UTF-8
-  --json           what is told, as JSON: one document, or one per line
+  --url URL        address of a server, such as http://127.0.0.1:7420, or the dashboard address that it printed
+  --token TOKEN    token for --url; safer in HOLDFAST_OPERATOR_TOKEN, which other users cannot see
+  --reveal         with --store: show values, which are hidden because only servers know which fields are secret
+  --ascii          print only ASCII characters (default if the locale is not UTF-8)
+  --json           print JSON: one document, or one object per line
 
-Exit code 0, 1 if something failed or the task did, 2 if the usage is wrong, 130 if somebody left a task before its end
-(with --store or --url; a call that was made here goes on, and leaving it is 0).`;
+Exit code: 0 on success, 1 if the command or the task failed, 2 if the usage is wrong, 130 if you quit watching a task
+before it finished (only with --store or --url; detaching from your own call is 0).`;

@@ -1,39 +1,39 @@
-/** The story of a task as rows: passes by process, and below each what the handler did in it for the first time. */
+/** The history of a task as rows: each pass, followed by the handler's calls that are new in it. */
 import type { CallSpan, PassSpan, TaskDetails, TaskSummary } from '../../operator/api.ts';
 import { took } from '../time.ts';
 import { type Colour, oneLine } from '../views/terminal-text.ts';
-import { type Look, saying, standingSigns } from './drawing-style.ts';
+import { detailText, type Style, statusSigns } from './drawing-style.ts';
 
 export interface Row {
   readonly label: string;
   readonly depth: 0 | 1;
   readonly notes: readonly Note[];
-  /** What is kept where there is no room for everything: the higher first. */
+  /** Rows with a higher weight are kept first if there is not enough room. */
   readonly weight: number;
   readonly from: number;
   readonly to: number;
   readonly sign: string;
   readonly colour: Colour;
-  readonly goesOn?: boolean;
-  /** Moments on it: attempts that failed, a death. */
+  readonly continues?: boolean;
+  /** Points in time: failed attempts, or the death of the process. */
   readonly points?: readonly { readonly at: number; readonly sign: string; readonly colour: Colour }[];
 }
 
 type Note = { readonly text: string; readonly colour: Colour };
 
-const fewAttempts = 3;
+const maxAttempts = 3;
 
-export function rowsOf(story: TaskDetails, look: Look): Row[] {
-  const { now, isFull } = look;
-  const children = new Map(story.children.map((child) => [child.id, child]));
-  const started = new Set(story.calls.filter(({ kind }) => kind === 'start').map(({ childId }) => childId));
+export function rowsOf(details: TaskDetails, style: Style): Row[] {
+  const { now, isFull } = style;
+  const children = new Map(details.children.map((child) => [child.id, child]));
+  const started = new Set(details.calls.filter(({ kind }) => kind === 'start').map(({ childId }) => childId));
   const calls = Map.groupBy(
-    // Whoever waits for a subtask is told by the subtask's own row.
-    story.calls.filter(({ kind, childId }) => !(kind === 'result' && started.has(childId))),
+    // The row of a subtask also shows the wait for its result.
+    details.calls.filter(({ kind, childId }) => !(kind === 'result' && started.has(childId))),
     ({ pass }) => pass,
   );
-  const rows = queuedRow(story, now);
-  const { passes } = story;
+  const rows = queuedRow(details, now);
+  const { passes } = details;
   for (let i = 0; i < passes.length; i++) {
     const idle = isFull ? 0 : idlePasses(passes, i, calls);
     if (idle > 1) {
@@ -41,27 +41,27 @@ export function rowsOf(story: TaskDetails, look: Look): Row[] {
       i += idle - 1;
       continue;
     }
-    rows.push(passRow(story, i, now));
+    rows.push(passRow(details, i, now));
     for (const call of (calls.get(passes[i]!.number) ?? []).toSorted((a, b) => a.from - b.from))
-      rows.push(callRow(call, children.get(call.childId ?? ''), look));
+      rows.push(callRow(call, children.get(call.childId ?? ''), style));
   }
   return rows;
 }
 
-/** From the call to the first pass, if anybody could notice. */
+/** The time from the creation to the first pass, if it is long enough to notice. */
 function queuedRow({ task, passes }: TaskDetails, now: number): Row[] {
   const to = passes[0]?.from ?? task.finishedAt ?? now;
-  const goesOn = passes.length === 0 && task.finishedAt === undefined;
-  if (to - task.createdAt < 1_000 && !goesOn) return [];
+  const continues = passes.length === 0 && task.finishedAt === undefined;
+  if (to - task.createdAt < 1_000 && !continues) return [];
   const notes: Note[] =
-    task.blocked === undefined ? [] : [{ text: `set aside: ${oneLine(task.blocked)}`, colour: 'yellow' }];
-  const bar = { from: task.createdAt, to, sign: '░', colour: 'dim', goesOn } as const;
-  return [{ label: 'queued', depth: 0, ...bar, notes, weight: goesOn ? 3 : 0 }];
+    task.blocked === undefined ? [] : [{ text: `blocked: ${oneLine(task.blocked)}`, colour: 'yellow' }];
+  const bar = { from: task.createdAt, to, sign: '░', colour: 'dim', continues } as const;
+  return [{ label: 'queued', depth: 0, ...bar, notes, weight: continues ? 3 : 0 }];
 }
 
 // --- Passes -----------------------------------------------------------------------------------------------
 
-/** How many passes from here on only woke, found nothing new and parked again. */
+/** Counts consecutive passes that found nothing new and parked again. */
 function idlePasses(passes: readonly PassSpan[], first: number, calls: ReadonlyMap<number, unknown>): number {
   const isIdle = ({ end, number }: PassSpan, before: PassSpan | undefined) =>
     end === 'parked' && !calls.has(number) && before?.end !== 'crashed';
@@ -80,46 +80,46 @@ function severalPasses(passes: readonly PassSpan[]): Row {
     sign: '░',
     colour: 'dim',
     points: passes.map(({ from }) => ({ at: from, sign: '━', colour: 'dim' as const })),
-    notes: [{ text: 'looked, and parked again', colour: 'dim' }],
+    notes: [{ text: 'nothing new, parked again', colour: 'dim' }],
     weight: 0,
   };
 }
 
-function passRow(story: TaskDetails, i: number, now: number): Row {
-  const [before, pass, after] = [story.passes[i - 1], story.passes[i]!, story.passes[i + 1]];
-  const { number, holder, from, end } = pass;
+function passRow(details: TaskDetails, i: number, now: number): Row {
+  const [before, pass, after] = [details.passes[i - 1], details.passes[i]!, details.passes[i + 1]];
+  const { number, worker, from, end } = pass;
   const isDead = end === 'crashed';
   const to = pass.to ?? now;
   const notes: Note[] = [];
-  if (before?.end === 'crashed') notes.push({ text: `↻ ${resumed(pass, story)}`, colour: 'green' });
+  if (before?.end === 'crashed') notes.push({ text: `↻ ${resumed(pass, details)}`, colour: 'green' });
   if (isDead) {
     const taken = after ? `; taken over ${took(after.from - to)} later` : '';
     notes.push({ text: `✗ process died${taken}`, colour: 'red' });
   }
   if (end === 'released') notes.push({ text: 'released', colour: 'dim' });
   return {
-    label: `pass ${number}  ${shortName(holder)}`,
+    label: `pass ${number}  ${shortName(worker)}`,
     depth: 0,
     from,
     to,
     sign: '━',
     colour: isDead ? 'red' : 'dim',
-    goesOn: end === 'running',
+    continues: end === 'running',
     points: isDead ? [{ at: to, sign: '✗', colour: 'red' }] : [],
     notes,
     weight: isDead || before?.end === 'crashed' ? 4 : end === 'running' ? 3 : 1,
   };
 }
 
-/** Of names that are ids, as much as tells processes apart at a glance. */
-function shortName(holder: string): string {
-  const name = oneLine(holder);
+/** Shortens names of workers that are ids. */
+function shortName(worker: string): string {
+  const name = oneLine(worker);
   return /^[a-z2-7]{32}$/.test(name) ? name.slice(0, 8) : name;
 }
 
-/** What the death of the pass before cost: nothing that had been settled is done again. */
+/** How a pass resumed after a crash: completed calls are not repeated. */
 export function resumed({ replayed, from }: PassSpan, { calls }: TaskDetails): string {
-  if (replayed === 0) return 'begun again';
+  if (replayed === 0) return 'restarted';
   const settled = calls.filter(({ to }) => to !== null && to <= from);
   const what = settled.every(({ kind }) => kind === 'step') ? 'step' : 'call';
   return `resumed, ${replayed} ${what}${replayed === 1 ? '' : 's'} not repeated`;
@@ -129,22 +129,22 @@ export function resumed({ replayed, from }: PassSpan, { calls }: TaskDetails): s
 
 const waits: readonly CallSpan['kind'][] = ['ask', 'sleep', 'until', 'event', 'result'];
 
-function callRow(call: CallSpan, child: TaskSummary | undefined, { now, isFull }: Look): Row {
+function callRow(call: CallSpan, child: TaskSummary | undefined, { now, isFull }: Style): Row {
   if (call.kind === 'start' && child) return childRow(call, child, now);
   const { kind, from, state, attempts, error, due } = call;
   const to = call.to ?? now;
   const notes: Note[] = [];
-  const shown = isFull ? attempts : attempts.slice(-fewAttempts);
+  const shown = isFull ? attempts : attempts.slice(-maxAttempts);
   if (shown.length < attempts.length)
-    notes.push({ text: `${attempts.length - shown.length} attempts more failed before`, colour: 'yellow' });
+    notes.push({ text: `${attempts.length - shown.length} earlier attempts failed`, colour: 'yellow' });
   for (const [i, { message, retryAt }] of shown.entries()) {
     const number = attempts.length - shown.length + i + 1;
-    const again = retryAt > now ? `; again in ${took(retryAt - now)}` : '';
+    const again = retryAt > now ? `; retry in ${took(retryAt - now)}` : '';
     notes.push({ text: `✖ attempt ${number}: ${oneLine(message)}${again}`, colour: 'yellow' });
   }
   if (error !== undefined) notes.push({ text: `✖ ${oneLine(error)}`, colour: 'red' });
   if (state === 'open' && due !== undefined && due > now && kind !== 'step')
-    notes.push({ text: `until ${took(due - now)} from now`, colour: 'dim' });
+    notes.push({ text: `due in ${took(due - now)}`, colour: 'dim' });
   if (isFull && call.value !== undefined && kind !== 'ask')
     notes.push({ text: `→ ${oneLine(JSON.stringify(call.value))}`, colour: 'dim' });
   return {
@@ -154,7 +154,7 @@ function callRow(call: CallSpan, child: TaskSummary | undefined, { now, isFull }
     to,
     sign: waits.includes(kind) ? '░' : '█',
     colour: state === 'failed' ? 'red' : kind === 'ask' ? 'yellow' : state === 'open' ? 'cyan' : 'green',
-    goesOn: state === 'open',
+    continues: state === 'open',
     points: attempts.map(({ at }) => ({ at, sign: '✖', colour: 'red' as const })),
     notes,
     weight: state === 'open' ? 3 : state === 'failed' || attempts.length > 0 ? 2 : 0,
@@ -162,17 +162,17 @@ function callRow(call: CallSpan, child: TaskSummary | undefined, { now, isFull }
 }
 
 function labelOf({ kind, name, key }: CallSpan): string {
-  const said = oneLine(name);
-  if (kind === 'step') return said;
+  const text = oneLine(name);
+  if (kind === 'step') return text;
   if (kind === 'ask') return `? ${oneLine(key ?? name)}`;
-  if (kind === 'start') return `▸ ${said}`;
-  if (kind === 'result') return `result of ${said}`;
-  return said === '' || said === kind ? kind : `${kind} ${said}`;
+  if (kind === 'start') return `▸ ${text}`;
+  if (kind === 'result') return `result of ${text}`;
+  return text === '' || text === kind ? kind : `${kind} ${text}`;
 }
 
-/** A subtask: its whole life, not the moment of its start. */
+/** A subtask, from its start to its end. */
 function childRow({ from }: CallSpan, child: TaskSummary, now: number): Row {
-  const [sign, colour] = standingSigns[child.status];
+  const [sign, colour] = statusSigns[child.status];
   const isBad = child.status === 'failed' || child.status === 'lost';
   return {
     label: `▸ ${oneLine(child.tool)} ${child.id.slice(0, 8)}`,
@@ -181,11 +181,11 @@ function childRow({ from }: CallSpan, child: TaskSummary, now: number): Row {
     to: child.finishedAt ?? now,
     sign: '▒',
     colour,
-    goesOn: child.finishedAt === undefined,
+    continues: child.finishedAt === undefined,
     notes:
       child.status === 'completed' || child.status === 'running'
         ? []
-        : [{ text: [`${sign} ${child.status}`, saying(child)].filter(Boolean).join(': '), colour }],
+        : [{ text: [`${sign} ${child.status}`, detailText(child)].filter(Boolean).join(': '), colour }],
     weight: isBad || child.finishedAt === undefined ? 2 : 0,
   };
 }

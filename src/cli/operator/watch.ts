@@ -1,4 +1,4 @@
-/** `holdfast tasks watch`: everything at once, or one task until it is over, live. */
+/** `holdfast tasks watch`: a live view of all tasks, or of one task until it finishes. */
 import type { TaskStatus } from '../../model/status.ts';
 import type { OverviewReport, TaskDetails, TaskSummary } from '../../operator/api.ts';
 import { shortIds } from '../calls/registry.ts';
@@ -6,77 +6,77 @@ import { printJson } from '../output.ts';
 import { age, timeOfDay } from '../time.ts';
 import { CommandFailed } from '../usage.ts';
 import { line, type Piece, pad, width } from '../views/terminal-text.ts';
-import { drawLive, drawStory, eventLine, isNoise } from './draw-task.ts';
-import { type Look, paragraph, standingSigns } from './drawing-style.ts';
+import { drawLive, drawTask, eventLine, isNoise } from './draw-task.ts';
+import { paragraph, type Style, statusSigns } from './drawing-style.ts';
 import { taskLine } from './list.ts';
-import { howToLeave, live } from './live-view.ts';
-import type { At } from './open-operator.ts';
+import { live, quitHint } from './live-view.ts';
+import type { Session } from './open-operator.ts';
 
 const windowMs = 3_600_000;
-const mostKept = 200;
-/** Work that nobody takes for so long is worth a line. */
-const tooLongMs = 5_000;
+const maxChanges = 200;
+/** Warn if ready tasks wait longer than this for a worker. */
+const idleWarningMs = 5_000;
 
 type Board = OverviewReport & { readonly running: readonly TaskSummary[] };
 
-export async function watchAll(at: At): Promise<number> {
-  const { desk, sight, values } = at;
+export async function watchAll(session: Session): Promise<number> {
+  const { operator, output, values } = session;
   let board: Board | undefined;
-  /** The newest first, each as it was then. */
+  /** The newest first, each as it was at that time. */
   let changes: TaskSummary[] = [];
-  await live(at, {
-    heard: (message) => {
+  await live(session, {
+    needsRefresh: (message) => {
       if (values.json) printJson(message);
       else if (message.type === 'changes') {
         const tasks = [...message.tasks, ...message.subtasks];
-        if (!sight.terminal) printChanges(tasks, at);
-        changes = [...tasks.toReversed(), ...changes].slice(0, mostKept);
+        if (!output.terminal) printChanges(tasks, session);
+        changes = [...tasks.toReversed(), ...changes].slice(0, maxChanges);
       }
-      return sight.terminal !== undefined;
+      return output.terminal !== undefined;
     },
-    look: async () => {
-      if (!sight.terminal || values.json) return 'continues';
+    refresh: async () => {
+      if (!output.terminal || values.json) return 'continues';
       const [overview, running] = await Promise.all([
-        desk.overview({ windowMs }),
-        desk.list({ statuses: ['running', 'queued'], limit: 50 }),
+        operator.overview({ windowMs }),
+        operator.list({ statuses: ['running', 'queued'], limit: 50 }),
       ]);
       board = { ...overview, running: running.tasks };
       return 'continues';
     },
-    draw: ({ columns, rows, isAway }) => {
-      const look = at.look(columns);
-      const head = headLine(at, look, isAway);
-      return board ? [head, ...drawBoard(board, changes, rows - 1, look)] : [head];
+    draw: ({ columns, rows, isUnavailable }) => {
+      const style = session.style(columns);
+      const head = headLine(session, style, isUnavailable);
+      return board ? [head, ...drawBoard(board, changes, rows - 1, style)] : [head];
     },
   });
   return 0;
 }
 
-/** For those who cannot see it being drawn: a line for each task that changed. */
-function printChanges(tasks: readonly TaskSummary[], { look, sight }: At): void {
-  const wide = look(Number.POSITIVE_INFINITY);
-  sight.print(tasks.map((task) => `${timeOfDay(task.updatedAt)} ${task.status} ${taskLine(task, wide)}`));
+/** Without a terminal: one line for each task that changed. */
+function printChanges(tasks: readonly TaskSummary[], { style, output }: Session): void {
+  const wide = style(Number.POSITIVE_INFINITY);
+  output.print(tasks.map((task) => `${timeOfDay(task.updatedAt)} ${task.status} ${taskLine(task, wide)}`));
 }
 
-function headLine({ name, sight }: At, look: Look, isAway: boolean): string {
-  const right = isAway ? 'server away, trying again' : howToLeave(sight);
-  const time = timeOfDay(look.now);
-  const room = look.columns - 3 - width(right);
-  const whole = `${time}  ${name}`;
-  const left = pad(width(whole) > room ? time : whole, room);
-  return line([[left, 'bold'], ['  '], [right, isAway ? 'yellow' : 'dim']], look);
+function headLine({ name, output }: Session, style: Style, isUnavailable: boolean): string {
+  const right = isUnavailable ? 'server unavailable, retrying' : quitHint(output);
+  const time = timeOfDay(style.now);
+  const room = style.columns - 3 - width(right);
+  const full = `${time}  ${name}`;
+  const left = pad(width(full) > room ? time : full, room);
+  return line([[left, 'bold'], ['  '], [right, isUnavailable ? 'yellow' : 'dim']], style);
 }
 
-function drawBoard(board: Board, changes: readonly TaskSummary[], rows: number, look: Look): string[] {
-  const lines = [...countLines(board, look), ''];
+function drawBoard(board: Board, changes: readonly TaskSummary[], rows: number, style: Style): string[] {
+  const lines = [...countLines(board, style), ''];
   const parts: Part[] = [
-    { title: 'waits for an answer', tasks: board.waiting },
-    { title: 'goes wrong', tasks: board.failing },
-    { title: 'runs', tasks: board.running },
-    { title: 'changes', tasks: changes, areChanges: true },
+    { title: 'Waiting for an answer', tasks: board.waiting },
+    { title: 'Failed', tasks: board.failing },
+    { title: 'Running', tasks: board.running },
+    { title: 'Recent changes', tasks: changes, areChanges: true },
   ].filter(({ tasks }) => tasks.length > 0);
-  if (parts.length === 0) lines.push(line([['Nothing goes on.', 'dim']], look));
-  return [...lines, ...partLines(parts, rows - lines.length, look)].slice(0, rows);
+  if (parts.length === 0) lines.push(line([['No activity.', 'dim']], style));
+  return [...lines, ...partLines(parts, rows - lines.length, style)].slice(0, rows);
 }
 
 interface Part {
@@ -85,29 +85,29 @@ interface Part {
   readonly areChanges?: boolean;
 }
 
-function countLines({ live, ended, readySince }: OverviewReport, look: Look): string[] {
+function countLines({ live, ended, readySince }: OverviewReport, style: Style): string[] {
   const { running, queued, waiting } = live;
   const { completed, failed, cancelled, lost } = ended;
   const counted = (title: string, counts: Partial<Record<TaskStatus, number>>) =>
     line(
       [[title], ...Object.entries(counts).map(([name, count]) => countOf(name as TaskStatus, count))],
-      look,
+      style,
     );
   const countOf = (name: TaskStatus, count: number): Piece => {
-    const [sign, colour] = standingSigns[name];
-    return [`${sign} ${count}${look.columns < 80 ? '' : ` ${name}`}  `, count > 0 ? colour : 'dim'];
+    const [sign, colour] = statusSigns[name];
+    return [`${sign} ${count}${style.columns < 80 ? '' : ` ${name}`}  `, count > 0 ? colour : 'dim'];
   };
-  const waited = readySince === null ? 0 : look.now - readySince;
-  const untaken = `Work has been ready for ${age(waited)} and nobody takes it: is there a worker?`;
+  const waited = readySince === null ? 0 : style.now - readySince;
+  const warning = `Tasks have been ready for ${age(waited)} without a worker: check that one is running.`;
   return [
-    counted('now        ', { running, queued, waiting }),
-    counted('last hour  ', { completed, failed, cancelled, lost }),
-    ...(waited > tooLongMs ? paragraph(untaken, '', 'yellow', look) : []),
+    counted('Now        ', { running, queued, waiting }),
+    counted('Last hour  ', { completed, failed, cancelled, lost }),
+    ...(waited > idleWarningMs ? paragraph(warning, '', 'yellow', style) : []),
   ];
 }
 
-/** The room is shared out fairly: who needs less leaves the rest to the others. */
-function partLines(parts: readonly Part[], rows: number, look: Look): string[] {
+/** Divides the rows fairly: parts that need fewer leave the rest to the others. */
+function partLines(parts: readonly Part[], rows: number, style: Style): string[] {
   let room = rows - 2 * parts.length + 1;
   let left = parts.length;
   const shares = new Map<Part, number>();
@@ -124,52 +124,56 @@ function partLines(parts: readonly Part[], rows: number, look: Look): string[] {
     const title = `${part.title}${more > 0 && !part.areChanges ? ` (${part.tasks.length})` : ''}`;
     return [
       ...(i > 0 ? [''] : []),
-      line([[title, 'bold']], look),
+      line([[title, 'bold']], style),
       ...shown.map((task) => {
-        if (!part.areChanges) return taskLine(task, look, idOf);
+        if (!part.areChanges) return taskLine(task, style, idOf);
         const time = `${timeOfDay(task.updatedAt)} `;
-        return `${look.paint('dim', time)}${taskLine(task, { ...look, columns: look.columns - time.length }, idOf)}`;
+        return `${style.paint('dim', time)}${taskLine(task, { ...style, columns: style.columns - time.length }, idOf)}`;
       }),
     ];
   });
 }
 
-const leftByKey = 130;
+const quitExitCode = 130;
 
-export async function watchOne(at: At, first: TaskDetails): Promise<number> {
-  const { desk, sight, values } = at;
-  let story = first;
-  let told = -1;
-  /** Lines for those who cannot see it being drawn. */
-  const tell = () => {
-    if (story.task.version === told) return;
-    if (values.json) printJson(story.task);
-    else if (!sight.terminal)
-      sight.print(story.events.filter((one) => one.version > told && !isNoise(one)).map(eventLine));
-    told = story.task.version;
+export async function watchOne(session: Session, first: TaskDetails): Promise<number> {
+  const { operator, output, values } = session;
+  let details = first;
+  let printed = -1;
+  /** Prints JSON, or lines if there is no terminal. */
+  const print = () => {
+    if (details.task.version === printed) return;
+    if (values.json) printJson(details.task);
+    else if (!output.terminal)
+      output.print(details.events.filter((one) => one.version > printed && !isNoise(one)).map(eventLine));
+    printed = details.task.version;
   };
-  const how = await live(at, {
-    heard: (message) =>
+  const how = await live(session, {
+    needsRefresh: (message) =>
       message.type === 'reset' ||
       message.removed.includes(first.task.rootId) ||
       message.tasks.some(({ id }) => id === first.task.rootId),
-    look: async () => {
-      const found = await desk.details(first.task.id);
+    refresh: async () => {
+      const found = await operator.details(first.task.id);
       if (!found) throw new CommandFailed(`Task ${first.task.id} was removed.`);
-      story = found;
-      tell();
-      return story.task.finishedAt === undefined ? 'continues' : 'over';
+      details = found;
+      print();
+      return details.task.finishedAt === undefined ? 'continues' : 'over';
     },
-    draw: ({ columns, rows, isAway }) => {
-      const look = at.look(columns);
-      const last = isAway ? 'The server is away; trying again.' : howToLeave(sight);
-      return [...drawLive(story, look, rows - 2), '', line([[last, isAway ? 'yellow' : 'dim']], look)];
+    draw: ({ columns, rows, isUnavailable }) => {
+      const style = session.style(columns);
+      const last = isUnavailable ? 'The server is unavailable; retrying.' : quitHint(output);
+      return [
+        ...drawLive(details, style, rows - 2),
+        '',
+        line([[last, isUnavailable ? 'yellow' : 'dim']], style),
+      ];
     },
   });
-  if (how === 'left') return leftByKey;
-  if (sight.terminal && !values.json) {
-    sight.print(drawStory(story, at.look()));
-    at.sayWhatIsHidden();
+  if (how === 'left') return quitExitCode;
+  if (output.terminal && !values.json) {
+    output.print(drawTask(details, session.style()));
+    session.warnIfHidden();
   }
-  return story.task.status === 'completed' ? 0 : 1;
+  return details.task.status === 'completed' ? 0 : 1;
 }

@@ -1,37 +1,43 @@
-/** Rows as a waterfall: names, bars below an axis of time, and how long each took. */
+/** Draws rows as a waterfall: labels, bars below a time axis, and durations. */
 import type { TaskDetails } from '../../operator/api.ts';
 import { took } from '../time.ts';
 import { type Colour, line, oneLine, type Piece, pad, truncate, width } from '../views/terminal-text.ts';
-import type { Look } from './drawing-style.ts';
+import type { Style } from './drawing-style.ts';
 import { type Row, rowsOf } from './timeline.ts';
 
-/** As many lines as people look at; `isFull` has them all. */
-const usualLines = 60;
+/** The maximum number of lines without `isFull`. */
+const defaultLines = 60;
 
 const timeColumns = 8;
 
-export function waterfall(story: TaskDetails, look: Look, mostLines = usualLines): string[] {
-  const rows = rowsOf(story, look);
+export function waterfall(details: TaskDetails, style: Style, mostLines = defaultLines): string[] {
+  const rows = rowsOf(details, style);
   if (rows.length === 0) return [];
-  const whole = { from: story.task.createdAt, to: endOf(story, look.now) };
+  const range = { from: details.task.createdAt, to: endOf(details, style.now) };
   const labelColumns = Math.min(
     Math.max(...rows.map(({ label, depth }) => width(label) + 2 * depth), 8),
-    Math.floor((look.columns - 1) * (look.columns < 60 ? 0.4 : 0.34)),
+    Math.floor((style.columns - 1) * (style.columns < 60 ? 0.4 : 0.34)),
   );
   const busy = [
-    ...story.passes.map(({ from, to }) => ({ from, to: to ?? look.now })),
-    ...story.children.map(({ createdAt, finishedAt }) => ({ from: createdAt, to: finishedAt ?? look.now })),
+    ...details.passes.map(({ from, to }) => ({ from, to: to ?? style.now })),
+    ...details.children.map(({ createdAt, finishedAt }) => ({
+      from: createdAt,
+      to: finishedAt ?? style.now,
+    })),
   ];
-  const axis = new Axis(whole, busy, Math.max(6, look.columns - labelColumns - timeColumns - 4));
+  const axis = new Axis(range, busy, Math.max(6, style.columns - labelColumns - timeColumns - 4));
 
-  const time = took(whole.to - whole.from).padStart(timeColumns);
+  const time = took(range.to - range.from).padStart(timeColumns);
   const lines = [
-    line([[pad('timeline', labelColumns), 'bold'], [' '], [axis.drawn(), 'dim'], [' '], [time, 'dim']], look),
+    line(
+      [[pad('timeline', labelColumns), 'bold'], [' '], [axis.drawn(), 'dim'], [' '], [time, 'dim']],
+      style,
+    ),
   ];
-  const kept = look.isFull ? new Set(rows) : mostImportant(rows, mostLines - 1);
+  const kept = style.isFull ? new Set(rows) : mostImportant(rows, mostLines - 1);
   let left = 0;
-  const sayWhatIsLeftOut = () => {
-    if (left > 0) lines.push(line([[`… ${left} more`, 'dim']], look));
+  const addOmitted = () => {
+    if (left > 0) lines.push(line([[`… ${left} more`, 'dim']], style));
     left = 0;
   };
   for (const row of rows) {
@@ -39,12 +45,12 @@ export function waterfall(story: TaskDetails, look: Look, mostLines = usualLines
       left++;
       continue;
     }
-    sayWhatIsLeftOut();
-    lines.push(...linesOf(row, axis, labelColumns, look));
+    addOmitted();
+    lines.push(...linesOf(row, axis, labelColumns, style));
   }
-  sayWhatIsLeftOut();
-  if (story.omittedCalls > 0)
-    lines.push(line([[`… and ${story.omittedCalls} calls that are not told any more`, 'dim']], look));
+  addOmitted();
+  if (details.omittedCalls > 0)
+    lines.push(line([[`… ${details.omittedCalls} more calls are not available`, 'dim']], style));
   return lines;
 }
 
@@ -54,7 +60,7 @@ function endOf({ task, passes, calls, children }: TaskDetails, now: number): num
   return Math.max(task.finishedAt, ...ends, ...children.map(({ finishedAt }) => finishedAt ?? 0));
 }
 
-/** Deaths and what is open stay, then what is new; the rest makes room. */
+/** Keeps crashes and open calls first, then the newest rows. */
 function mostImportant(rows: readonly Row[], mostLines: number): Set<Row> {
   const byInterest = rows.toReversed().sort((a, b) => b.weight - a.weight);
   const kept = new Set(byInterest.slice(0, mostLines));
@@ -62,7 +68,7 @@ function mostImportant(rows: readonly Row[], mostLines: number): Set<Row> {
   return kept;
 }
 
-/** A line says of each gap how many are left out. */
+/** Counts the lines, with one for each gap. */
 function linesWith(kept: ReadonlySet<Row>, rows: readonly Row[]): number {
   return rows.reduce((lines, row, i) => {
     if (kept.has(row)) return lines + 1 + row.notes.length;
@@ -70,7 +76,7 @@ function linesWith(kept: ReadonlySet<Row>, rows: readonly Row[]): number {
   }, 0);
 }
 
-function linesOf(row: Row, axis: Axis, labelColumns: number, look: Look): string[] {
+function linesOf(row: Row, axis: Axis, labelColumns: number, style: Style): string[] {
   const indent = '  '.repeat(row.depth);
   const label = pad(truncate(`${indent}${row.label}`, labelColumns), labelColumns);
   const first: Piece[] = [
@@ -80,16 +86,16 @@ function linesOf(row: Row, axis: Axis, labelColumns: number, look: Look): string
     [' '],
     [took(row.to - row.from).padStart(timeColumns), 'dim'],
   ];
-  const notes = row.notes.map(({ text, colour }) => line([[`${indent}  `], [oneLine(text), colour]], look));
-  return [line(first, look), ...notes];
+  const notes = row.notes.map(({ text, colour }) => line([[`${indent}  `], [oneLine(text), colour]], style));
+  return [line(first, style), ...notes];
 }
 
-/** Cells of the same colour are one piece. */
-function drawn({ from, to, sign, colour, goesOn, points = [] }: Row, axis: Axis): Piece[] {
+/** The bar of a row. Adjacent cells of the same colour are one piece. */
+function drawn({ from, to, sign, colour, continues, points = [] }: Row, axis: Axis): Piece[] {
   const cells: [string, Colour?][] = Array.from({ length: axis.columns }, () => [' ']);
   const [first, last] = [axis.columnOf(from), axis.columnOf(Math.max(from, to - 1))];
   for (let column = first; column <= last; column++) cells[column] = [sign, colour];
-  if (goesOn) cells[last] = ['▸', colour];
+  if (continues) cells[last] = ['▸', colour];
   for (const point of points) {
     const column = axis.columnOf(Math.max(from, Math.min(point.at, to) - 1));
     cells[column] = [point.sign, point.colour];
@@ -103,25 +109,25 @@ function drawn({ from, to, sign, colour, goesOn, points = [] }: Row, axis: Axis)
   return pieces;
 }
 
-/**
- * Moments as columns. A task that worked for a second and then waited for three days would be a dot on a straight
- * axis; so stretches in which nobody worked on it are shortened until together they take no more room than the work.
- */
-export interface Stretch {
+export interface TimeRange {
   readonly from: number;
   readonly to: number;
 }
 
-type Part = Stretch & { readonly isBusy: boolean };
+type Part = TimeRange & { readonly isBusy: boolean };
 
-/** Sums of fractions may fall short of a whole column by a hair. */
+/** Corrects rounding errors in sums of fractions. */
 const rounding = 1e-9;
 
+/**
+ * Maps times to columns. Idle time is shortened until it takes no more room than the work. On a linear axis a task that
+ * worked for a second and waited for three days would be a dot.
+ */
 export class Axis {
   readonly columns: number;
   readonly #segments: ReturnType<typeof segmentsOf>;
 
-  constructor({ from, to }: Stretch, busy: readonly Stretch[], columns: number) {
+  constructor({ from, to }: TimeRange, busy: readonly TimeRange[], columns: number) {
     this.columns = columns;
     this.#segments = segmentsOf(alternating({ from, to: Math.max(to, from + 1) }, busy));
   }
@@ -135,7 +141,7 @@ export class Axis {
     );
   }
 
-  /** The axis itself: where it is shortened it shows. */
+  /** The axis, with marks where it is shortened. */
   drawn(): string {
     const cells = new Array<string>(this.columns).fill('─');
     for (const { from, to, isShortened } of this.#segments)
@@ -149,7 +155,7 @@ export class Axis {
   }
 }
 
-/** Each part with where it begins and how much room it takes, as fractions of the whole. */
+/** Adds the start and the width of each part, as fractions of the axis. */
 function segmentsOf(parts: readonly Part[]) {
   const lengthOf = ({ from, to }: Part) => to - from;
   const sum = (some: readonly Part[], of: (part: Part) => number) =>
@@ -167,17 +173,17 @@ function segmentsOf(parts: readonly Part[]) {
   });
 }
 
-/** Work and idleness in turn, from the beginning to the end. */
-function alternating(whole: Stretch, busy: readonly Stretch[]): Part[] {
+/** Splits the range range into busy and idle parts. */
+function alternating(range: TimeRange, busy: readonly TimeRange[]): Part[] {
   const parts: Part[] = [];
-  let at = whole.from;
+  let at = range.from;
   for (const { from, to } of busy.toSorted((a, b) => a.from - b.from)) {
-    const [begin, end] = [Math.max(at, from), Math.min(whole.to, to)];
+    const [begin, end] = [Math.max(at, from), Math.min(range.to, to)];
     if (end <= begin) continue;
     if (begin > at) parts.push({ from: at, to: begin, isBusy: false });
     parts.push({ from: begin, to: end, isBusy: true });
     at = end;
   }
-  if (at < whole.to) parts.push({ from: at, to: whole.to, isBusy: false });
+  if (at < range.to) parts.push({ from: at, to: range.to, isBusy: false });
   return parts;
 }

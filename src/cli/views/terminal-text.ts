@@ -1,4 +1,4 @@
-/** Text for terminals: how wide it is, without anything that steers them, and in colours. */
+/** Text for terminals: width, wrapping, colours, and removal of control characters. */
 import { stripVTControlCharacters, styleText } from 'node:util';
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
@@ -18,7 +18,7 @@ export function width(text: string): number {
   return columns;
 }
 
-/** Cuts a text without colours to so many columns; what was cut shows as an ellipsis. What is far behind is not read. */
+/** Truncates a text without colours to this many columns, with an ellipsis. Reads no more than it shows. */
 export function truncate(text: string, columns: number): string {
   let kept = '';
   let used = 0;
@@ -69,24 +69,24 @@ function pieces(word: string, columns: number): { text: string; width: number }[
 }
 
 const command = '\x1b\\][^\x07\x1b\x9c]*(?:\x07|\x1b\\\\|\x9c)';
-/** Commands that go on to an end of their own, such as titles of windows; of those that have no end, the beginning. */
+/** Escape sequences with a terminator, such as window titles; of unterminated ones only the start. */
 const longCommands = new RegExp(`${command}|\x1b+(?=\\])`, 'g');
 
-/** What others say must not steer the terminal, nor turn the direction of what follows. */
+/** Removes characters that control the terminal or change the text direction. */
 export function clean(text: string): string {
-  // Node looks for the end of each of them up to the end of the text: many without one would take for ever.
+  // Node searches for each terminator to the end of the text: many unterminated sequences would take quadratic time.
   return stripVTControlCharacters(text.replace(longCommands, '')).replace(
     /(?![\n\t])\p{Cc}|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu,
     '',
   );
 }
 
-/** … and where only a line has room it stays in it. */
+/** Like `clean`, on one line. */
 export function oneLine(text: string): string {
   return clean(text.replace(/\s+/g, ' ')).trim();
 }
 
-/** Colours, or none: `NO_COLOR`, `--no-color`, and whatever is no terminal have none. */
+/** There are no colours with `NO_COLOR`, with `--no-color` or without a terminal. */
 export type Colour = 'red' | 'green' | 'yellow' | 'cyan' | 'dim' | 'bold';
 
 export type Paint = (colour: Colour, text: string) => string;
@@ -100,10 +100,10 @@ export function wantsColours(values: { readonly 'no-color'?: boolean | undefined
   return !values['no-color'] && !process.env.NO_COLOR;
 }
 
-/** Pieces of a line with their colours, cut where the line ends. */
+/** A part of a line, with its colour. */
 export type Piece = readonly [text: string, colour?: Colour | undefined];
 
-/** Never as wide as the terminal: what fills its last column makes some of them go to the next line. */
+/** One column narrower than the terminal, because some terminals wrap a line that fills the last column. */
 export function line(
   pieces: readonly Piece[],
   { columns, paint }: { readonly columns: number; readonly paint: Paint },
@@ -128,23 +128,23 @@ export function number(value: number): string {
 export interface Column<Row> {
   readonly head: string;
   cell(row: Row): string;
-  /** To be cut where there is no room, but to no less than this. */
+  /** Present if cells may be truncated: the minimum width. */
   readonly least?: number;
 }
 
-/** The widest column gives first, until all fit into the room or none can give more. */
+/** Narrows the widest column first, until the row fits or no column can be narrowed further. */
 export function widthsOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[], room: number): number[] {
   const widths = columns.map(({ head, cell }) =>
     Math.max(width(head), ...rows.map((row) => width(cell(row)))),
   );
   for (;;) {
-    const giving = [...columns.keys()].filter((i) => widths[i]! > (columns[i]!.least ?? Infinity));
-    if (totalWidth(widths) <= room || giving.length === 0) return widths;
-    widths[giving.reduce((a, b) => (widths[b]! > widths[a]! ? b : a))]!--;
+    const shrinkable = [...columns.keys()].filter((i) => widths[i]! > (columns[i]!.least ?? Infinity));
+    if (totalWidth(widths) <= room || shrinkable.length === 0) return widths;
+    widths[shrinkable.reduce((a, b) => (widths[b]! > widths[a]! ? b : a))]!--;
   }
 }
 
-/** Of a row, with the gaps between its columns. */
+/** The width of a row, with the gaps between its columns. */
 export function totalWidth(widths: readonly number[]): number {
   return widths.reduce((sum, width) => sum + width + gap.length, -gap.length);
 }

@@ -1,4 +1,4 @@
-/** Live lines in a terminal: a task and its subtasks, one each. */
+/** Live lines in a terminal, one for each task of a tree. */
 import type { WriteStream } from 'node:tty';
 import { isOver, type RemoteProgress, type RemoteStatus } from '../../remote-tasks/remote-task.ts';
 import type { TaskUpdate } from '../../remote-tasks/task-poller.ts';
@@ -25,13 +25,12 @@ export function terminalView(terminal: WriteStream, paint: Paint): View {
   let tool = '';
   let since = 0;
   let timer: Timer | undefined;
-  /** Each time as wide as the terminal is by then. */
   const draw = () => {
     const { columns, rows } = screen;
     if (lines && timer) screen.draw(lines.render({ columns, rows: rows - 1, now: runtime.now(), paint }));
   };
-  const say = (text: string) => {
-    for (const line of wrap(text, screen.columns - 1)) screen.say(line);
+  const message = (text: string) => {
+    for (const line of wrap(text, screen.columns - 1)) screen.printAbove(line);
     draw();
   };
   const pause = () => {
@@ -54,21 +53,21 @@ export function terminalView(terminal: WriteStream, paint: Paint): View {
       lines = new TaskLines(tool, since);
       resume();
     },
-    began: (_, taskId) => lines?.begin(taskId),
+    taskCreated: (_, taskId) => lines?.setRoot(taskId),
     update: (update) => {
-      if (update.type === 'interim') say(clean(update.text));
+      if (update.type === 'interim') message(clean(update.text));
       lines?.update(update, runtime.now());
     },
-    say,
+    message,
     handle: (id) => console.log(id),
     detached: (_, comeBack, what) => {
-      say(`Detached: ${what} Come back with:`);
-      screen.say(`  ${comeBack}`);
+      message(`Detached: ${what} Resume with:`);
+      screen.printAbove(`  ${comeBack}`);
     },
     result: (_, result) => printResult(result),
     pause,
     resume,
-    /** One line stays of the tree: what it was and how long it took. */
+    /** Leaves one line: the tool and the duration. */
     end: (how) => {
       pause();
       const wasCalled = lines !== undefined && tool !== '';
@@ -77,7 +76,7 @@ export function terminalView(terminal: WriteStream, paint: Paint): View {
       const mark = how === 'completed' ? paint('green', '✔') : paint('red', '✖');
       const time = clock(runtime.now() - since);
       const shown = truncate(tool, screen.columns - time.length - 4);
-      screen.say(`${mark} ${paint('bold', shown)} ${paint('dim', time)}`);
+      screen.printAbove(`${mark} ${paint('bold', shown)} ${paint('dim', time)}`);
     },
   };
 }
@@ -96,7 +95,7 @@ interface Shown {
 
 interface Frame {
   readonly columns: number;
-  /** At most so many lines. */
+  /** The maximum number of lines. */
   readonly rows: number;
   readonly now: number;
   readonly paint: Paint;
@@ -113,10 +112,10 @@ const marks: Readonly<Partial<Record<RemoteStatus, readonly [string, Colour]>>> 
   unknown: ['✖', 'red'],
 };
 
-/** What a status says where the task itself says nothing. */
-const words: Readonly<Partial<Record<RemoteStatus, string>>> = {
-  submitted: 'is about to begin',
-  input_required: 'waits for an answer',
+/** Shown if the task has no message of its own. */
+const statusTexts: Readonly<Partial<Record<RemoteStatus, string>>> = {
+  submitted: 'starting',
+  input_required: 'waiting for an answer',
   failed: 'failed',
   cancelled: 'cancelled',
   unknown: 'lost',
@@ -124,25 +123,25 @@ const words: Readonly<Partial<Record<RemoteStatus, string>>> = {
 
 class TaskLines {
   readonly #root: Shown;
-  /** In the order of the tree: each below its parent. */
+  /** In tree order: each task after its parent. */
   readonly #tasks = new Map<string, Shown>();
   readonly #children = new Map<string, string[]>();
   #rootId: string | undefined;
-  #isAway = false;
+  #isUnavailable = false;
 
   constructor(label: string, since: number) {
     this.#root = { label: oneLine(label), depth: 0, since, status: 'working' };
   }
 
-  /** From here on the server has a name for it. */
-  begin(taskId: string): void {
+  /** Sets the id of the root task. */
+  setRoot(taskId: string): void {
     this.#rootId = taskId;
     this.#tasks.set(taskId, this.#root);
   }
 
   update(update: TaskUpdate, now: number): void {
     if (update.type === 'unreachable' || update.type === 'reachable') {
-      this.#isAway = update.type === 'unreachable';
+      this.#isUnavailable = update.type === 'unreachable';
     } else if (update.type === 'child') {
       const { taskId, parentId } = update;
       const depth = (this.#tasks.get(parentId)?.depth ?? 0) + 1;
@@ -164,13 +163,13 @@ class TaskLines {
     const shown = this.#rootId === undefined ? [this.#root] : [...this.#below(this.#rootId)];
     const room = Math.max(1, frame.rows);
     if (shown.length <= room) return shown.map((task) => this.#line(task, frame));
-    // People look for what still runs.
+    // Unfinished tasks first: they are what people look for.
     const [root, ...rest] = shown as [Shown, ...Shown[]];
     const byInterest = [...rest.filter((task) => !isOver(task)), ...rest.filter(isOver)];
     const kept = new Set(byInterest.slice(0, Math.max(0, room - 2)));
     const hidden = rest.filter((task) => !kept.has(task));
-    const over = hidden.filter(isOver).length;
-    const more = `  … ${hidden.length} more, ${over} of them over`;
+    const finished = hidden.filter(isOver).length;
+    const more = `  … ${hidden.length} more, ${finished} finished`;
     return [
       ...[root, ...rest.filter((task) => kept.has(task))].map((task) => this.#line(task, frame)),
       ...(room > 1 ? [frame.paint('dim', truncate(more, frame.columns - 1))] : []),
@@ -186,27 +185,27 @@ class TaskLines {
     const { columns, now } = frame;
     const spin = spinner[Math.floor(now / frameMs) % spinner.length]!;
     const [mark, colour] = marks[task.status] ?? [spin, 'cyan'];
-    const isAway = this.#isAway && !isOver(task) && task.depth === 0;
+    const isUnavailable = this.#isUnavailable && !isOver(task) && task.depth === 0;
     const parts: Piece[] = [
       ['  '.repeat(Math.min(task.depth, 6))],
-      [isAway ? '!' : mark, isAway ? 'yellow' : colour],
+      [isUnavailable ? '!' : mark, isUnavailable ? 'yellow' : colour],
       [' '],
       [task.label, 'bold'],
       ...barOf(task, columns),
       [` ${clock((task.until ?? now) - task.since)}`, 'dim'],
     ];
-    const text = isAway ? 'The server is away; waiting.' : textOf(task);
+    const text = isUnavailable ? 'The server is unavailable; waiting.' : textOf(task);
     if (text !== '') parts.push([` ${text}`]);
     return line(parts, frame);
   }
 }
 
 function textOf({ message, progress, status }: Shown): string {
-  const said = status === 'working' ? (progress?.message ?? message) : (message ?? progress?.message);
-  return oneLine(said ?? words[status] ?? '');
+  const text = status === 'working' ? (progress?.message ?? message) : (message ?? progress?.message);
+  return oneLine(text ?? statusTexts[status] ?? '');
 }
 
-/** Progress with a total is a bar, without one a number. */
+/** A bar if the total is known, otherwise a number. */
 function barOf({ progress, status }: Shown, columns: number): Piece[] {
   if (!progress || status === 'completed') return [];
   const { progress: done, total } = progress;

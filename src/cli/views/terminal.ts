@@ -1,4 +1,4 @@
-/** The terminal: keys that are pressed, lines that are drawn again in place, and the whole screen. */
+/** The terminal: key presses, lines that are redrawn in place, and the full screen. */
 import type { ReadStream, WriteStream } from 'node:tty';
 import { width } from './terminal-text.ts';
 
@@ -6,11 +6,11 @@ interface KeyListener {
   interrupted(): void;
   /** Any other key. */
   pressed?(key: string): void;
-  /** Ctrl-Z: the shell is about to have the terminal for a while. */
+  /** Ctrl-Z was pressed: the shell is about to use the terminal. */
   suspends?(): void;
 }
 
-/** Ctrl-C, as a key of a terminal whose keys do not echo, and as a signal; a second one ends everything at once. */
+/** Key presses in raw mode, and Ctrl-C as a key or a signal. A second Ctrl-C exits at once. */
 export class Keys {
   readonly #input: ReadStream | undefined;
   readonly #listener: KeyListener;
@@ -36,7 +36,7 @@ export class Keys {
     this.#input.setRawMode(true).on('data', this.#pressed).resume();
   }
 
-  /** Leaves the keys to somebody else. */
+  /** Stops reading keys, so that something else can read them. */
   rest(): void {
     if (!this.#input || !this.#isListening) return;
     this.#isListening = false;
@@ -63,7 +63,7 @@ export class Keys {
   }
 }
 
-/** What was hidden is shown again on the way out. */
+/** Exits normally, so that exit listeners restore the cursor. */
 function ends(): void {
   process.exit(143);
 }
@@ -73,18 +73,18 @@ const showCursor = '\x1b[?25h';
 const otherBuffer = '\x1b[?1049h';
 const firstBuffer = '\x1b[?1049l';
 
-/** What is drawn in place hides the cursor, and shows it again however the process ends. */
+/** Hides the cursor while it draws in place, and shows it again however the process ends. */
 class Drawing {
   protected readonly terminal: WriteStream;
-  readonly #begin: string;
-  readonly #end: string;
-  #isBegun = false;
-  readonly #onExit = () => this.terminal.write(this.#end);
+  readonly #startSequence: string;
+  readonly #endSequence: string;
+  #isActive = false;
+  readonly #onExit = () => this.terminal.write(this.#endSequence);
 
   constructor(terminal: WriteStream, begin: string, end: string) {
     this.terminal = terminal;
-    this.#begin = begin;
-    this.#end = end;
+    this.#startSequence = begin;
+    this.#endSequence = end;
   }
 
   get columns(): number {
@@ -96,24 +96,24 @@ class Drawing {
   }
 
   protected begin(): void {
-    if (this.#isBegun) return;
-    this.#isBegun = true;
+    if (this.#isActive) return;
+    this.#isActive = true;
     process.once('exit', this.#onExit);
-    this.terminal.write(this.#begin);
+    this.terminal.write(this.#startSequence);
   }
 
-  /** May be begun again by drawing. */
+  /** Drawing again restarts it. */
   leave(): void {
-    if (!this.#isBegun) return;
-    this.#isBegun = false;
+    if (!this.#isActive) return;
+    this.#isActive = false;
     process.off('exit', this.#onExit);
-    this.terminal.write(this.#end);
+    this.terminal.write(this.#endSequence);
   }
 }
 
-/** Lines at the end of a terminal that are drawn again in place; messages go above them. */
+/** Lines at the end of a terminal that are redrawn in place; messages go above them. */
 export class Screen extends Drawing {
-  /** The lines that stand there, and the cursor below them. */
+  /** The drawn lines. The cursor is below them. */
   #drawn: readonly string[] = [];
 
   constructor(terminal: WriteStream) {
@@ -127,20 +127,20 @@ export class Screen extends Drawing {
     this.#drawn = lines;
   }
 
-  /** Above the lines, which are drawn again when there is news. */
-  say(text: string): void {
+  /** Prints above the lines. The next draw restores the lines. */
+  printAbove(text: string): void {
     this.terminal.write(`${this.#toTheTop()}\x1b[J${text}\n`);
     this.#drawn = [];
   }
 
-  /** Takes the lines away, and gives the cursor back. */
+  /** Removes the lines and shows the cursor. */
   release(): void {
     if (this.#drawn.length > 0) this.terminal.write(`${this.#toTheTop()}\x1b[J`);
     this.#drawn = [];
     this.leave();
   }
 
-  /** A terminal that became narrower has broken lines in two. */
+  /** Counts wrapped lines, because the terminal may have become narrower. */
   #toTheTop(): string {
     const rowsOf = (line: string) => Math.max(1, Math.ceil(width(line) / this.columns));
     const rows = this.#drawn.reduce((rows, line) => rows + rowsOf(line), 0);
@@ -148,13 +148,13 @@ export class Screen extends Drawing {
   }
 }
 
-/** The whole of a terminal, drawn again in place; afterwards it shows what it showed before. */
+/** The full screen, redrawn in place. Leaving restores the previous content. */
 export class FullScreen extends Drawing {
   constructor(terminal: WriteStream) {
     super(terminal, `${otherBuffer}${hideCursor}`, `${showCursor}${firstBuffer}`);
   }
 
-  /** The last row stays empty: what ends there would move everything up. */
+  /** Leaves the last row empty, because a line break there would scroll the screen. */
   draw(lines: readonly string[]): void {
     this.begin();
     const text = lines

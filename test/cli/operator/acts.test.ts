@@ -1,4 +1,4 @@
-/** What operators do to a task from a terminal, each once: `desks.full.test.ts` has the rest. */
+/** Each operator command once; `desks.full.test.ts` has the rest. */
 import { expect, test } from 'vitest';
 import { asked, operatorToken, stage } from '../../operator/stage.ts';
 import { Home } from '../terminal.ts';

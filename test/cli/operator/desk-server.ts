@@ -1,4 +1,4 @@
-/** A server of the operator's API whose tasks are told by the test, at a clock that stands still: for screens. */
+/** A server of the operator API with tasks from the test and a fixed clock, for screens. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -14,15 +14,15 @@ import { now } from './stories.ts';
 
 export const token = 'a token for those who operate this';
 
-export class DeskServer {
+export class OperatorServer {
   tasks: readonly TaskSummary[] = [];
   stories = new Map<string, TaskDetails>();
   overview: Partial<OverviewReport> = {};
-  /** What it was asked for and told, without the path of the API. */
+  /** The requests with their bodies, without the path of the API. */
   readonly requests: string[] = [];
-  /** How many there are beside those that it lists. */
+  /** The number of tasks that it counts but does not list. */
   unlisted = 0;
-  /** Present while it is to fail: how. */
+  /** Present to answer every request with this function, such as a failure. */
   answersWith: ((response: ServerResponse) => void) | undefined;
   readonly #streams = new Set<ServerResponse>();
   readonly #server = createServer((request, response) => void this.#answer(request, response));
@@ -47,12 +47,12 @@ export class DeskServer {
     return this.#streams.size;
   }
 
-  /** The task and its story as they are from now on. */
+  /** Sets the details of a task. */
   set story(story: TaskDetails) {
     this.stories.set(story.task.id, story);
   }
 
-  tell(message: ChangeMessage): void {
+  send(message: ChangeMessage): void {
     const words = `id: ${message.id}\nevent: ${message.type}\ndata: ${JSON.stringify(message)}\n\n`;
     for (const stream of this.#streams) stream.write(words);
   }
@@ -65,12 +65,12 @@ export class DeskServer {
     this.requests.push(
       [request.method, path + url.search, body, resumed ? `after ${resumed}` : ''].join(' ').trim(),
     );
-    const say = (status: number, value: unknown) =>
+    const respond = (status: number, value: unknown) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
     if (this.answersWith) return this.answersWith(response);
     if (!url.pathname.startsWith(apiPath)) return void response.writeHead(404).end('Nothing here.');
     if (request.headers.authorization !== `Bearer ${token}`)
-      return void say(401, { error: { message: 'Show a good token.' } });
+      return void respond(401, { error: { message: 'Show a good token.' } });
     if (path === '/changes') {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': hello\n\n');
       this.#streams.add(response);
@@ -78,8 +78,8 @@ export class DeskServer {
       return;
     }
     const found = this.#found(path, url.searchParams);
-    if (found === undefined) return void say(404, { error: { message: 'There is no such task.' } });
-    say(200, found);
+    if (found === undefined) return void respond(404, { error: { message: 'There is no such task.' } });
+    respond(200, found);
   }
 
   #found(path: string, query: URLSearchParams): unknown {
@@ -87,10 +87,9 @@ export class DeskServer {
     if (what === 'about') return { version: '0.0.0', now, tools: ['publish_report'], audit: false };
     if (what === 'overview') return this.#overviewed();
     const text = query.get('text') ?? '';
-    const standings = query.getAll('status');
+    const statuses = query.getAll('status');
     const listed = this.tasks.filter(
-      ({ id, status: standing }) =>
-        id.includes(text) && (standings.length === 0 || standings.includes(standing)),
+      ({ id, status }) => id.includes(text) && (statuses.length === 0 || statuses.includes(status)),
     );
     if (what === 'count') return { count: listed.length + this.unlisted, isMore: false };
     if (what !== 'tasks') return undefined;
@@ -116,8 +115,8 @@ export class DeskServer {
       now,
       since: now - 3_600_000,
       until: now,
-      waiting: this.tasks.filter(({ status: standing }) => standing === 'waiting'),
-      failing: this.tasks.filter(({ status: standing }) => standing === 'failed' || standing === 'lost'),
+      waiting: this.tasks.filter(({ status }) => status === 'waiting'),
+      failing: this.tasks.filter(({ status }) => status === 'failed' || status === 'lost'),
       ...this.overview,
     };
   }

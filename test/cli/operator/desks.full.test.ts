@@ -1,4 +1,4 @@
-/** The same commands on real tasks, at both desks: of the store itself, and of the server that works on it. */
+/** The same commands on real tasks, with --store and with --url. */
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,7 +34,7 @@ async function opened() {
 }
 
 describe.each(['store', 'url'] as const)('with --%s', (way) => {
-  test('tasks are listed, found by their standing, and shown', async () => {
+  test('tasks are listed, filtered by status, and shown', async () => {
     const { ways, done, waiting } = await opened();
     const [greeted, broken, asking] = [
       await done('greet', { name: 'Kelp' }),
@@ -60,7 +60,7 @@ describe.each(['store', 'url'] as const)('with --%s', (way) => {
     );
   });
 
-  test('a question of a subtask is listed, and answered by the beginning of its id', async () => {
+  test('a question of a subtask is listed, and answered by a prefix of its id', async () => {
     const { tasks, ways } = await opened();
     const { id } = await tasks.create('delegate');
     const child = await askedBelow(tasks, id);
@@ -73,7 +73,7 @@ describe.each(['store', 'url'] as const)('with --%s', (way) => {
     expect(await tasks.outcome(id)).toMatchObject({ kind: 'result', isError: false });
   });
 
-  test('a question is answered, and who watches sees the end', async () => {
+  test('a question is answered, and watch prints the end', async () => {
     const { ways, waiting } = await opened();
     const id = await waiting();
     const home = new Home(env);
@@ -89,7 +89,7 @@ describe.each(['store', 'url'] as const)('with --%s', (way) => {
     });
     const { code, stdout } = await watch.ended;
     expect(code).toBe(0);
-    expect(stdout).toMatch(/"approval" is answered\n[\s\S]*ended: result\n$/);
+    expect(stdout).toMatch(/"approval" is answered\n[\s\S]*finished: result\n$/);
   });
 
   test('a form is filled in at the terminal', async () => {
@@ -103,7 +103,7 @@ describe.each(['store', 'url'] as const)('with --%s', (way) => {
     expect(await tasks.outcome(id)).toMatchObject({ kind: 'result', isError: false });
   });
 
-  test('a task is cancelled with a reason, and purged once it is over', async () => {
+  test('a task is cancelled with a reason, and purged once it has finished', async () => {
     const { ways, waiting, tasks } = await opened();
     const id = await waiting();
     const home = new Home(env);
@@ -127,14 +127,16 @@ describe.each(['store', 'url'] as const)('with --%s', (way) => {
     expect((await home.run('tasks', 'show', id, ...ways[way])).stderr).toMatch(/There is no task/);
   });
 
-  test('everything is watched as it happens', async () => {
+  test('the live view shows changes as they happen', async () => {
     const { ways, done } = await opened();
     const before = await done('greet', { name: 'Tang' });
     const terminal = new Home(env).open(['tasks', 'watch', ...ways[way]]);
     await terminal.shows(/✔ 1 completed/);
     const after = await done('break');
-    await terminal.shows(new RegExp(`goes wrong\\n✖ ${after.slice(0, 8)}`));
-    await terminal.shows(new RegExp(`changes\\n[\\s\\S]*✖ ${after.slice(0, 8)} (.*It broke|.*redacted)`));
+    await terminal.shows(new RegExp(`Failed\\n✖ ${after.slice(0, 8)}`));
+    await terminal.shows(
+      new RegExp(`Recent changes\\n[\\s\\S]*✖ ${after.slice(0, 8)} (.*It broke|.*redacted)`),
+    );
     expect(terminal.screen.text).not.toContain(before.slice(0, 8));
     terminal.types('q');
     expect(await terminal.ended).toBe(0);
@@ -142,7 +144,7 @@ describe.each(['store', 'url'] as const)('with --%s', (way) => {
   });
 });
 
-test('a server knows what is secret; over the store everything is hidden unless it is asked for', async () => {
+test('a server hides secret fields; --store hides all values without --reveal', async () => {
   const { ways, waiting } = await opened();
   const id = await waiting('pay', { card: { number: '4711-xyzzy' } });
   const home = new Home(env);
@@ -155,13 +157,13 @@ test('a server knows what is secret; over the store everything is hidden unless 
   expect(byServer.stderr).toBe('');
   const byStore = await shown(...ways.store);
   expect(byStore.story.arguments).toBe('[redacted]');
-  expect(byStore.stderr).toMatch(/^Values are hidden: .* --reveal shows everything\.\n$/);
+  expect(byStore.stderr).toMatch(/^Values are hidden: .* Show them with --reveal\.\n$/);
   const revealed = await shown(...ways.store, '--reveal');
   expect(revealed.story.arguments).toEqual({ card: { number: '4711-xyzzy' } });
   expect(revealed.stderr).toBe('');
 });
 
-test('a list says so too where it hides why something failed', async () => {
+test('a list also warns if it hides why a task failed', async () => {
   const { ways, done } = await opened();
   await done('break');
   const home = new Home(env);
@@ -173,7 +175,7 @@ test('a list says so too where it hides why something failed', async () => {
   expect(revealed.stderr).toBe('');
 });
 
-test('a store on Postgres is looked into as well, and its password is not repeated', async () => {
+test('a store on Postgres can be opened, and its password is not printed', async () => {
   const url = await postgres!.place();
   const { tasks } = await stage({ place: url });
   const { id } = await tasks.create('approve');
@@ -186,7 +188,7 @@ test('a store on Postgres is looked into as well, and its password is not repeat
   if (password !== '') expect(stdout).not.toContain(password);
 });
 
-test('a server that was killed in the middle of a call is seen at a glance', async () => {
+test('a crash of the server during a call is visible', async () => {
   const server = await new Fixture().start();
   const home = new Home(env);
   try {
@@ -210,13 +212,13 @@ test('a server that was killed in the middle of a call is seen at a glance', asy
   }
 });
 
-test('a call is made again by a server that has the tool, and once only', async () => {
+test('only a server that has the tool retries a task, and only once', async () => {
   const { ways, done, tasks } = await opened();
   const id = await done('break');
   const home = new Home(env);
   expect(await home.run('tasks', 'retry', id, ...ways.store)).toMatchObject({
     code: 1,
-    stderr: 'holdfast: Only a server that has the tool can make the call again: ask one, with --url.\n',
+    stderr: 'holdfast: Only a server that has the tool can retry the task: use --url with its address.\n',
   });
   const { stdout } = await home.run('tasks', 'retry', id, ...ways.url);
   const [, again] = /^Retried as (\w{32})\.\n$/.exec(stdout)!;
@@ -225,22 +227,22 @@ test('a call is made again by a server that has the tool, and once only', async 
   expect(await tasks.get(again!)).toMatchObject({ tool: 'break' });
 });
 
-test('a store that is encrypted is not opened without its keys, and it is said whom to ask', async () => {
+test('an encrypted store is not opened, and the error refers to its servers', async () => {
   const place = join(temporaryFolder(), 'tasks.db');
   const key = randomBytes(32).toString('base64');
   await (await sqlite(place, { encryption: { keys: { spring: key }, current: 'spring' } })()).close();
   expect(await new Home(env).run('tasks', 'list', '--store', `sqlite:${place}`)).toEqual({
     code: 1,
     stdout: '',
-    stderr: `holdfast: The store at ${place} is encrypted, and its servers have the keys: ask one of them, with --url.\n`,
+    stderr: `holdfast: The store at ${place} is encrypted, and only its servers have the keys: use --url with the address of a server.\n`,
   });
 });
 
 test.for([
   ['sqlite:nowhere.db', 1, /There is no store at nowhere\.db/],
-  ['memory:', 2, /memory: is another one in every process/],
-  ['somewhere', 2, /"somewhere" is no place for tasks/],
-] as const)('%s is no store to look into', async ([store, code, words]) => {
+  ['memory:', 2, /memory: stores are private to one process/],
+  ['somewhere', 2, /"somewhere" is not a store URL/],
+] as const)('%s cannot be opened as a store', async ([store, code, words]) => {
   expect(await new Home(env).run('tasks', 'list', '--store', store)).toEqual({
     code,
     stdout: '',
@@ -248,13 +250,13 @@ test.for([
   });
 });
 
-test('a database of Postgres that has no tasks is not given any tables by looking at it', async () => {
+test('reading a Postgres database without tasks creates no tables', async () => {
   const { url, remove } = await emptyDatabase();
   onTestFinished(remove);
   for (const command of [['tasks', 'list'], ['audit']]) {
     const { code, stdout, stderr } = await new Home().run(...command, '--store', url);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/^holdfast: There are no tasks in postgres:\S+: [^\n]*\n$/);
+    expect(stderr).toMatch(/^holdfast: postgres:\S+ does not contain tasks: [^\n]*\n$/);
   }
   expect(await query(url, "select 1 from pg_namespace where nspname like 'holdfast%'")).toEqual([]);
 });

@@ -1,15 +1,15 @@
-/** How stories become lines: what is drawn where, what is shortened, and what never gets lost. */
+/** How tasks are drawn: layout, truncation, and the parts that are always shown. */
 import { describe, expect, test } from 'vitest';
 import { shortIds } from '../../../src/cli/calls/registry.ts';
-import { drawLive, drawStory } from '../../../src/cli/operator/draw-task.ts';
-import { asciiOnly, speaksUtf8 } from '../../../src/cli/operator/drawing-style.ts';
+import { drawLive, drawTask } from '../../../src/cli/operator/draw-task.ts';
+import { asciiOnly, supportsUtf8 } from '../../../src/cli/operator/drawing-style.ts';
 import { drawList } from '../../../src/cli/operator/list.ts';
 import { Axis, waterfall } from '../../../src/cli/operator/waterfall.ts';
 import { took } from '../../../src/cli/time.ts';
 import { paintWith, width } from '../../../src/cli/views/terminal-text.ts';
 import { ago, idOf, killed, now, pass, several, step, story, summary } from './stories.ts';
 
-const look = { columns: 80, now, paint: paintWith(false), isFull: false, place: '--store sqlite:tasks.db' };
+const style = { columns: 80, now, paint: paintWith(false), isFull: false, source: '--store sqlite:tasks.db' };
 
 describe('the axis of time', () => {
   test('is straight where work takes most of the time', () => {
@@ -18,7 +18,7 @@ describe('the axis of time', () => {
     expect(axis.drawn()).toBe('├────────┤');
   });
 
-  test('shortens what nobody worked in, until it takes no more room than the work', () => {
+  test('shortens idle time until it takes no more room than the work', () => {
     const axis = new Axis(
       { from: 0, to: 1_000_000 },
       [
@@ -33,7 +33,7 @@ describe('the axis of time', () => {
     expect(axis.drawn()).toBe('├────⋯⋯⋯⋯⋯⋯⋯⋯⋯⋯────┤');
   });
 
-  test('has a place for every moment, also those outside of it', () => {
+  test('has a column for every time, also outside its range', () => {
     const axis = new Axis({ from: 10, to: 10 }, [], 5);
     expect([0, 10, 99].map((at) => axis.columnOf(at))).toEqual([0, 0, 4]);
   });
@@ -55,8 +55,8 @@ describe('a waterfall', () => {
       ],
     });
 
-  test('of a long story keeps the death, the resumption, what is open and what is new', () => {
-    const lines = waterfall(long(1_000), look, 20);
+  test('of a long history keeps the crash, the resumption, open calls and new calls', () => {
+    const lines = waterfall(long(1_000), style, 20);
     expect(lines.length).toBeLessThanOrEqual(20);
     const text = lines.join('\n');
     expect(text).toMatch(/✗ process died; taken over 1\.0 s later/);
@@ -66,17 +66,17 @@ describe('a waterfall', () => {
     expect(text).toMatch(/… 9\d\d more/);
   });
 
-  test('leaves nothing out if everything is asked for', () => {
-    expect(waterfall(long(1_000), { ...look, isFull: true })).toHaveLength(1 + 2 + 2 + 1_002);
+  test('omits nothing with isFull', () => {
+    expect(waterfall(long(1_000), { ...style, isFull: true })).toHaveLength(1 + 2 + 2 + 1_002);
   });
 
-  test('says in one line that a task looked and parked again many times', () => {
+  test('combines many passes that found nothing new into one line', () => {
     const passes = Array.from({ length: 30 }, (_, i) =>
       pass({ number: i + 1, from: ago(200 - 5 * i), to: ago(199 - 5 * i) }),
     );
     const lines = waterfall(
       story({ passes, calls: [step('until ready', 199, null, { kind: 'until' })] }),
-      look,
+      style,
     );
     expect(lines.map((line) => line.trimEnd().split(/ {2,}/)[0])).toEqual([
       'timeline',
@@ -87,7 +87,7 @@ describe('a waterfall', () => {
     ]);
   });
 
-  test('says of a step that failed how often, and when it is tried again', () => {
+  test('shows the failed attempts of a step and the time of the retry', () => {
     const attempts = [1, 2, 3, 4, 5].map((n) => ({
       at: ago(50 - n),
       message: `no. ${n}`,
@@ -99,53 +99,53 @@ describe('a waterfall', () => {
         passes: [pass({ to: null, end: 'running' })],
         calls: [step('dial', 60, null, { attempts: [...attempts, last] })],
       }),
-      look,
+      style,
     ).join('\n');
-    expect(text).toMatch(/3 attempts more failed before\n/);
-    expect(text).toMatch(/✖ attempt 6: no\. 6; again in 4\.0 s/);
+    expect(text).toMatch(/3 earlier attempts failed\n/);
+    expect(text).toMatch(/✖ attempt 6: no\. 6; retry in 4\.0 s/);
   });
 
-  test('has a row for a task that nobody has begun', () => {
-    expect(waterfall(story({ task: summary({ status: 'queued' }) }), look).join('\n')).toMatch(
+  test('has a row for a task that has not started', () => {
+    expect(waterfall(story({ task: summary({ status: 'queued' }) }), style).join('\n')).toMatch(
       /^queued .*░▸/m,
     );
   });
 });
 
 test.for([20, 33, 40, 59, 60, 80, 200])('no line is wider than %i columns', (columns) => {
-  const narrow = { ...look, columns };
+  const narrow = { ...style, columns };
   const lines = [
     ...drawList(several, narrow),
-    ...drawStory(killed, narrow).filter((line) => !line.includes('answer with:')),
+    ...drawTask(killed, narrow).filter((line) => !line.includes('answer with:')),
   ];
   for (const line of lines) expect(width(line), line).toBeLessThan(columns);
 });
 
-test('how to answer can be given to a shell as it stands, whatever the question is called', () => {
+test('the command to answer is quoted for the shell', () => {
   const schema = { type: 'object', properties: { "skipper's name": { type: 'string' } } } as const;
   const question = { key: 'name; date', request: { kind: 'form', message: 'Who?', schema } } as const;
   const asks = story({ questions: [{ ...question, state: 'open', askedAt: now }] as never });
-  const [line] = drawStory(asks, look).filter((one) => one.includes('answer with:'));
+  const [line] = drawTask(asks, style).filter((one) => one.includes('answer with:'));
   const words = `'name; date' '{"skipper'\\''s name": …}' --store sqlite:tasks.db`;
   expect(line).toContain(`holdfast tasks answer ${asks.task.id} ${words}`);
 });
 
-test('subtasks stand there with the ids by which they are found, those that need somebody first', () => {
+test('subtasks are listed with full ids, those that wait for an answer first', () => {
   const child = (n: number, some: object) => summary({ id: idOf(`sub${'abcdefghijklmnop'[n]}`), ...some });
   const children = [
-    ...Array.from({ length: 15 }, (_, n) => child(n, { standing: 'completed', finishedAt: now })),
-    child(15, { standing: 'waiting', openQuestions: 1 }),
+    ...Array.from({ length: 15 }, (_, n) => child(n, { status: 'completed', finishedAt: now })),
+    child(15, { status: 'waiting', openQuestions: 1 }),
   ];
   const parent = story({ task: summary({ childCount: 16 }), children });
-  const lines = drawStory(parent, look);
+  const lines = drawTask(parent, style);
   expect(lines[lines.indexOf('subtasks') + 1]).toBe(`  ? ${idOf('subp')}  publish_report  1 question`);
-  expect(lines.at(-1)).toBe('  … 4 more; --full shows them');
-  expect(drawStory(parent, { ...look, isFull: true }).at(-1)).toContain(idOf('subp'));
+  expect(lines.at(-1)).toBe('  … 4 more; show them with --full');
+  expect(drawTask(parent, { ...style, isFull: true }).at(-1)).toContain(idOf('subp'));
 });
 
-test('a subtask says where it hangs', () => {
+test('a subtask shows its ancestors', () => {
   const task = summary({ parentId: idOf('parent'), rootId: idOf('root') });
-  const lines = drawStory(
+  const lines = drawTask(
     story({
       task,
       ancestors: [
@@ -153,32 +153,32 @@ test('a subtask says where it hangs', () => {
         { id: idOf('parent'), tool: 'do' },
       ],
     }),
-    look,
+    style,
   );
-  expect(lines).toContain(`below      plan rootkkkk → do parentkk`);
+  expect(lines).toContain(`path       plan rootkkkk → do parentkk`);
   expect(lines).toContain(`parent     ${idOf('parent')}`);
   expect(lines).toContain(`root       ${idOf('root')}`);
 });
 
-test.for([3, 8, 24])('a live story fits into %i rows', (rows) => {
-  expect(drawLive(killed, look, rows).length).toBeLessThanOrEqual(rows);
+test.for([3, 8, 24])('a live task fits into %i rows', (rows) => {
+  expect(drawLive(killed, style, rows).length).toBeLessThanOrEqual(rows);
 });
 
 test('a plain call is marked as one, in a list and by itself', () => {
   const task = summary({ plainCall: true });
-  expect(drawList([task], look).join('\n')).toContain('plain call');
-  expect(drawStory(story({ task }), look).join('\n')).toContain('a plain call of tools/call');
+  expect(drawList([task], style).join('\n')).toContain('plain call');
+  expect(drawTask(story({ task }), style).join('\n')).toContain('a plain call of tools/call');
 });
 
-test('what a task says cannot steer the terminal', () => {
+test('control characters in a task are not printed', () => {
   const nasty = '\x1b[2Jgone\r\nand\u202eback';
   const text = [
-    ...drawStory(
+    ...drawTask(
       story({
         task: summary({ tool: nasty, owner: nasty, statusMessage: nasty, blocked: nasty }),
         arguments: { [nasty]: nasty },
         origin: { dialect: nasty, method: nasty },
-        passes: [pass({ holder: nasty })],
+        passes: [pass({ worker: nasty })],
         calls: [step(nasty, 100, 50, { error: nasty, state: 'failed' })],
         questions: [
           {
@@ -191,14 +191,14 @@ test('what a task says cannot steer the terminal', () => {
         ],
         outcome: { kind: 'failure', message: nasty },
       }),
-      { ...look, isFull: true },
+      { ...style, isFull: true },
     ),
-    ...drawList([summary({ tool: nasty, owner: nasty, problem: nasty })], look),
+    ...drawList([summary({ tool: nasty, owner: nasty, problem: nasty })], style),
   ].join('\n');
   expect(text).not.toMatch(/(?!\n)\p{Cc}|\u202e/u);
 });
 
-test('ids are as short as tells them apart, and never shorter than eight letters', () => {
+test('ids are shortened to unique prefixes of at least eight letters', () => {
   const short = shortIds(['abcdefghijk', 'abcdefghijx', 'other'].map((name) => ({ id: idOf(name) })));
   expect(short(idOf('abcdefghijk'))).toBe('abcdefghijk');
   expect(short(idOf('abcdefghijx'))).toBe('abcdefghijx');
@@ -206,8 +206,8 @@ test('ids are as short as tells them apart, and never shorter than eight letters
   expect(short('a stranger')).toBe('a stranger');
 });
 
-test('in ASCII everything is as wide as before', () => {
-  for (const line of drawStory(killed, look)) {
+test('conversion to ASCII keeps the width', () => {
+  for (const line of drawTask(killed, style)) {
     expect(asciiOnly(line)).toMatch(/^[\x20-\x7e]*$/);
     expect(asciiOnly(line)).toHaveLength(width(line));
   }
@@ -220,11 +220,11 @@ test.for([
   [{ LC_CTYPE: 'C.utf8' }, true],
   [{ LANG: 'de_DE.ISO-8859-1' }, false],
   [{}, true],
-] as const)('the locale %o speaks UTF-8: %s', ([env, speaks]) => {
-  expect(speaksUtf8(env)).toBe(speaks);
+] as const)('the locale %o supports UTF-8: %s', ([env, expected]) => {
+  expect(supportsUtf8(env)).toBe(expected);
 });
 
-test('lengths of time are read at a glance', () => {
+test('durations are formatted for people', () => {
   expect([0, 40, 1_250, 48_000, 200_000, 7_500_000, 273_600_000].map(took)).toEqual([
     '0 ms',
     '40 ms',

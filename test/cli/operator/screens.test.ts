@@ -1,11 +1,11 @@
-/** The operator's terminal at a real pseudo-terminal, 80 and 40 columns wide, on tasks that never change. */
+/** The operator's commands in a real pseudo-terminal of 80 and 40 columns, with fixed tasks. */
 import { afterAll, beforeAll, test } from 'vitest';
 import { expectWithin } from '../../kit/within.ts';
 import { Home } from '../terminal.ts';
-import { DeskServer, token } from './desk-server.ts';
+import { OperatorServer, token } from './desk-server.ts';
 import { ago, idOf, killed, now, pass, patient, several, step, story, summary } from './stories.ts';
 
-const server = new DeskServer();
+const server = new OperatorServer();
 beforeAll(async () => {
   server.tasks = several;
   for (const one of [killed, patient]) server.story = one;
@@ -20,7 +20,7 @@ const open = (args: string[], size: { columns?: number; rows?: number } = {}, mo
   new Home({ ...env, ...more }).open(['tasks', ...args, '--url', server.url], size);
 const shown = (screen: string) => `${screen.replace(/127\.0\.0\.1:[\d\n]*\d/g, '127.0.0.1:PORT')}\n`;
 
-/** A live view goes on, however slow the machine. */
+/** A screen without the times of a live view. */
 const unhurried = (screen: string) =>
   shown(screen)
     .replace(/^12:0\d:\d\d/, '12:00:00')
@@ -35,7 +35,7 @@ test.concurrent.for([80, 40, 160])('a list of tasks, %i columns wide', async (co
 });
 
 test.concurrent.for([80, 40])(
-  'a process that died and what came after it, %i columns wide',
+  'a crashed process and the take-over, %i columns wide',
   async (columns, { expect }) => {
     const terminal = open(['show', killed.task.id], { columns, rows: 80 });
     expect(await terminal.ended).toBe(0);
@@ -47,7 +47,7 @@ test.concurrent.for([80, 40])(
 );
 
 test.concurrent.for([80, 40])(
-  'days of waiting leave room for seconds of work, %i columns wide',
+  'days of waiting do not hide seconds of work, %i columns wide',
   async (columns, { expect }) => {
     const terminal = open(['show', patient.task.id], { columns, rows: 40 });
     expect(await terminal.ended).toBe(0);
@@ -59,15 +59,15 @@ test.concurrent.for([80, 40])(
 test.concurrent.for([
   ['--ascii', ['--ascii'], {}],
   ['a locale without UTF-8', [], { LC_ALL: 'C' }],
-] as const)('nothing but ASCII with %s', async ([, options, more], { expect }) => {
+] as const)('only ASCII with %s', async ([, options, more], { expect }) => {
   const terminal = open(['show', killed.task.id, ...options], { rows: 80 }, more);
   expect(await terminal.ended).toBe(0);
   await expect(shown(terminal.screen.text)).toMatchFileSnapshot('screens/ascii.txt');
-  // The example of an answer too.
+  // Also the template of an answer.
   expect(terminal.screen.text).toMatch(/^[\x20-\x7e\n]*$/);
 });
 
-test.concurrent('NO_COLOR and --no-color leave the same without colours', async ({ expect }) => {
+test.concurrent('NO_COLOR and --no-color only remove the colours', async ({ expect }) => {
   const [usual, byEnvironment, byOption] = [
     open(['list']),
     open(['list'], {}, { NO_COLOR: '1' }),
@@ -81,16 +81,16 @@ test.concurrent('NO_COLOR and --no-color leave the same without colours', async 
 });
 
 test.concurrent.for([80, 40])(
-  'everything at once, live, %i columns wide; q leaves the terminal as it was',
+  'the live view of all tasks, %i columns wide; q restores the terminal',
   async (columns, { expect }) => {
-    const desk = await new DeskServer().start();
+    const operator = await new OperatorServer().start();
     try {
-      desk.tasks = several;
+      operator.tasks = several;
       const home = new Home(env);
-      const terminal = home.open(['tasks', 'watch', '--url', desk.url], { columns, rows: 30 });
-      await terminal.shows(/runs/);
-      await expect.poll(() => desk.listeners).toBe(1);
-      desk.tell({
+      const terminal = home.open(['tasks', 'watch', '--url', operator.url], { columns, rows: 30 });
+      await terminal.shows(/Running/);
+      await expect.poll(() => operator.listeners).toBe(1);
+      operator.send({
         type: 'changes',
         id: '1',
         tasks: [
@@ -104,7 +104,7 @@ test.concurrent.for([80, 40])(
         subtasks: [],
         removed: [],
       });
-      await terminal.shows(/changes\n.*4\/8/);
+      await terminal.shows(/Recent changes\n.*4\/8/);
       expect(terminal.screen.isTaken).toBe(true);
       expect(terminal.screen.isCursorShown).toBe(false);
       await expect(unhurried(terminal.screen.text)).toMatchFileSnapshot(`screens/watch-${columns}.txt`);
@@ -114,72 +114,72 @@ test.concurrent.for([80, 40])(
       expect(terminal.screen.isCursorShown).toBe(true);
       expect(terminal.screen.text).toBe('');
     } finally {
-      await desk.stop();
+      await operator.stop();
     }
   },
 );
 
-test.concurrent('whoever leaves does not wait for a server that does not answer', async ({
+test.concurrent('quitting does not wait for a server that does not answer', async ({
   expect,
   onTestFinished,
 }) => {
-  const desk = await new DeskServer().start();
-  onTestFinished(() => desk.stop());
-  desk.tasks = several;
-  const terminal = new Home(env).open(['tasks', 'watch', '--url', desk.url]);
-  await terminal.shows(/waits for an answer/);
+  const operator = await new OperatorServer().start();
+  onTestFinished(() => operator.stop());
+  operator.tasks = several;
+  const terminal = new Home(env).open(['tasks', 'watch', '--url', operator.url]);
+  await terminal.shows(/Waiting for an answer/);
   const unanswered = new Promise<void>((resolve) => {
-    desk.answersWith = () => resolve();
+    operator.answersWith = () => resolve();
   });
-  await expect.poll(() => desk.listeners).toBe(1);
-  desk.tell({ type: 'changes', id: 'c.1', tasks: [several[0]!], subtasks: [], removed: [] });
+  await expect.poll(() => operator.listeners).toBe(1);
+  operator.send({ type: 'changes', id: 'c.1', tasks: [several[0]!], subtasks: [], removed: [] });
   await unanswered;
   terminal.types('q');
-  const begun = performance.now();
+  const started = performance.now();
   expect(await terminal.ended).toBe(0);
-  // It would give up after 30 s of its own accord.
-  expectWithin(25_000, performance.now() - begun);
+  // The request itself would time out after 30 s.
+  expectWithin(25_000, performance.now() - started);
   expect(terminal.screen.isTaken).toBe(false);
 });
 
-test.concurrent('a live view is drawn anew when the terminal becomes narrower', async ({ expect }) => {
+test.concurrent('a live view is redrawn when the terminal becomes narrower', async ({ expect }) => {
   const terminal = open(['watch'], { columns: 80, rows: 30 });
   await terminal.shows(/130 completed/);
   await terminal.resize(40);
-  await terminal.shows(/last hour {2}✔ 130 {2}✖/);
+  await terminal.shows(/Last hour {2}✔ 130 {2}✖/);
   expect(terminal.screen.hasBrokenLines).toBe(false);
   terminal.types('\x03');
   expect(await terminal.ended).toBe(0);
   expect(terminal.screen.text).toBe('');
 });
 
-test.concurrent('a task that is watched is drawn live, and stays on the screen once it is over', async ({
+test.concurrent('a watched task is drawn live, and stays on the screen once it finished', async ({
   expect,
 }) => {
-  const desk = await new DeskServer().start();
+  const operator = await new OperatorServer().start();
   try {
     const id = idOf('mussel');
-    const begun = story({
+    const started = story({
       task: summary({ id, progress: { done: 1, total: 2 }, createdAt: ago(10) }),
       passes: [pass({ from: ago(10), to: null, end: 'running' })],
       calls: [step('gather', 9, 4), step('cook', 4, null)],
     });
-    desk.story = begun;
-    const terminal = new Home(env).open(['tasks', 'watch', id, '--url', desk.url]);
+    operator.story = started;
+    const terminal = new Home(env).open(['tasks', 'watch', id, '--url', operator.url]);
     await terminal.shows(/cook .*▸/);
-    await expect.poll(() => desk.listeners).toBe(1);
-    const over = summary({ ...begun.task, status: 'completed', finishedAt: now, version: 6 });
-    desk.story = story({
+    await expect.poll(() => operator.listeners).toBe(1);
+    const over = summary({ ...started.task, status: 'completed', finishedAt: now, version: 6 });
+    operator.story = story({
       task: over,
       passes: [pass({ from: ago(10), to: now, end: 'ended' })],
       calls: [step('gather', 9, 4), step('cook', 4, 0)],
       outcome: { kind: 'result', isError: false, value: { content: [{ type: 'text', text: 'Served.' }] } },
     });
-    desk.tell({ type: 'changes', id: '1', tasks: [over], subtasks: [], removed: [] });
+    operator.send({ type: 'changes', id: '1', tasks: [over], subtasks: [], removed: [] });
     expect(await terminal.ended).toBe(0);
     expect(terminal.screen.isTaken).toBe(false);
     await expect(unhurried(terminal.screen.text)).toMatchFileSnapshot('screens/watched.txt');
   } finally {
-    await desk.stop();
+    await operator.stop();
   }
 });

@@ -1,4 +1,4 @@
-/** Tasks as a desk tells of them, at moments that never change. */
+/** Details of tasks at fixed times. */
 import type { CallSpan, PassSpan, TaskDetails, TaskSummary } from '../../../src/operator/api.ts';
 import * as example from '../../kit/stories.ts';
 
@@ -33,7 +33,7 @@ export function story(some: Partial<TaskDetails> = {}): TaskDetails {
 const child = (begin: string, some: Partial<TaskSummary>) =>
   summary({ id: idOf(begin), tool: 'summarise', parentId: idOf('kelp'), rootId: idOf('kelp'), ...some });
 
-/** Killed in the middle of its work, taken over, and asked about its end. */
+/** A task that was killed during its work, taken over, and now waits for an answer. */
 export const killed = story({
   task: summary({
     id: idOf('kelp'),
@@ -42,7 +42,7 @@ export const killed = story({
     childCount: 2,
     passes: 3,
     progress: { done: 4, total: 5, message: 'Drafted' },
-    statusMessage: 'Waits for approval',
+    statusMessage: 'Waiting for approval',
     deadlineAt: now + 23 * 3_600_000,
   }),
   arguments: { topic: 'tides', sources: ['almanac', 'harbour'], style: { tone: 'plain', words: 800 } },
@@ -56,9 +56,9 @@ export const killed = story({
     }),
   ],
   passes: [
-    pass({ number: 1, holder: 'host-1:4711', from: ago(198), to: ago(150), end: 'crashed' }),
-    pass({ number: 2, holder: 'host-2:4712', from: ago(149), to: ago(115), end: 'parked', replayed: 2 }),
-    pass({ number: 3, holder: 'host-2:4712', from: ago(80), to: ago(60), end: 'parked', replayed: 6 }),
+    pass({ number: 1, worker: 'host-1:4711', from: ago(198), to: ago(150), end: 'crashed' }),
+    pass({ number: 2, worker: 'host-2:4712', from: ago(149), to: ago(115), end: 'parked', replayed: 2 }),
+    pass({ number: 3, worker: 'host-2:4712', from: ago(80), to: ago(60), end: 'parked', replayed: 6 }),
   ],
   calls: [
     step('find sources', 198, 180),

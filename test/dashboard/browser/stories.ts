@@ -43,7 +43,7 @@ export function story(task: TaskSummary, given: Partial<TaskDetails> = {}): Task
 }
 
 export function pass(given: Partial<PassSpan> & Pick<PassSpan, 'from'>): PassSpan {
-  return example.pass({ holder: 'harbour-7#4121', ...given });
+  return example.pass({ worker: 'harbour-7#4121', ...given });
 }
 
 const chapters = ['Springs', 'Neaps', 'Surges', 'Harbours'];
@@ -68,7 +68,7 @@ function crashed(): TaskDetails {
       worker: { name: 'harbour-9#233', leaseUntil: present + 20 * second },
       passes: [
         pass({ from: at(0.2), to: at(61), end: 'crashed' }),
-        pass({ number: 2, holder: 'harbour-9#233', from: at(74), replayed: 7 }),
+        pass({ number: 2, worker: 'harbour-9#233', from: at(74), replayed: 7 }),
       ],
       calls: [
         call({ name: 'find sources', from: at(0.4), to: at(8), value: { found: 14, kept: 3 } }),
@@ -141,7 +141,7 @@ function completed(): TaskDetails {
       passes: [
         pass({ from: at(0.1), to: at(42), end: 'parked' }),
         pass({ number: 2, from: asked - 3 * second, to: asked + second, end: 'parked', replayed: 3 }),
-        pass({ number: 3, holder: 'harbour-9#233', from: answered, to: end, end: 'ended', replayed: 5 }),
+        pass({ number: 3, worker: 'harbour-9#233', from: answered, to: end, end: 'ended', replayed: 5 }),
       ],
       calls: [
         call({ name: 'find sources', from: at(0.4), to: at(18), value: { found: 14 } }),
