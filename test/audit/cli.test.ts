@@ -62,7 +62,7 @@ test('that there is nothing is said beside the output', async () => {
   expect(await audit('--task', 'nobody')).toMatchObject({
     code: 0,
     stdout: '',
-    stderr: 'The log has no such entries.\n',
+    stderr: 'No matching entries.\n',
   });
 });
 
@@ -83,5 +83,5 @@ test.each([
 test('a store that is not there is not made', async () => {
   const { code, stderr } = await new Home().run('audit');
   expect(code).toBe(1);
-  expect(stderr).toBe('holdfast: There is no store at .holdfast/demo.db: --store says where it is.\n');
+  expect(stderr).toBe('holdfast: There is no store at .holdfast/demo.db: pass its location with --store.\n');
 });

@@ -206,7 +206,7 @@ test.concurrent('the client waits for a server that is killed', async ({ expect 
     const terminal = new Home().open(['call', server.url, 'slow_compute', '{"seconds": 5}']);
     await terminal.shows(/\d\/50/);
     await server.kill();
-    await terminal.shows(/The server is unavailable; waiting\./);
+    await terminal.shows(/Server unavailable; waiting\./);
     await expect(normalised(terminal.screen.text).replace(/█*░+ \d+/, '█░ N')).toMatchFileSnapshot(
       'screens/server-away.txt',
     );

@@ -146,7 +146,7 @@ test.concurrent('a tool error ends the call with 1 and its text', async () => {
   const { code, stderr } = await holdfast(`demo call run_tests '{"folder": "/etc"}'`, place).ended;
   expect(code).toBe(1);
   expect(stderr).toContain(
-    `"/etc" is outside ${place.cwd}: this demo looks only at what is in the folder that it was started in.\n`,
+    `"/etc" is outside ${place.cwd}: the demo only reads files in the folder that it was started in.\n`,
   );
 });
 

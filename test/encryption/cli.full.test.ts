@@ -93,7 +93,6 @@ describe.each(kinds)('on $name', (kind) => {
 });
 
 test('wrong usage is told in one sentence, and no key is repeated', async () => {
-  const usage = '.\n';
   const run = (env: NodeJS.ProcessEnv, ...args: string[]) => new Home(env).run('store', ...args);
   const cases: [NodeJS.ProcessEnv, string[], string][] = [
     [{}, ['rekey', '--store', 'sqlite:x.db'], 'HOLDFAST_KEYS is not set'],
@@ -107,7 +106,7 @@ test('wrong usage is told in one sentence, and no key is repeated', async () => 
     const { code, stdout, stderr } = await run(env, ...args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(message);
-    expect(stderr).toContain(`\`holdfast store --help\` ${usage}`);
+    expect(stderr).toContain('; see `holdfast store --help`.\n');
     expect(stderr).not.toContain('hunter2');
   }
   const none = await run({ HOLDFAST_KEYS: `a=${'A'.repeat(43)}` }, 'rekey', '--store', 'sqlite:x.db');

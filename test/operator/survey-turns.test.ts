@@ -151,8 +151,8 @@ describe('the thread', () => {
   test('keeps no process alive', async () => {
     const script = `
       import { openSqlite } from ${JSON.stringify(new URL('../../src/sqlite.ts', import.meta.url).href)};
-      const { survey } = await openSqlite(${JSON.stringify(temporaryFile())});
-      console.log(JSON.stringify(await survey.list({ limit: 1 })));`;
+      const { queries } = await openSqlite(${JSON.stringify(temporaryFile())});
+      console.log(JSON.stringify(await queries.list({ limit: 1 })));`;
     const { stdout } = await promisify(execFile)(
       process.execPath,
       ['--input-type=module', '--eval', script],

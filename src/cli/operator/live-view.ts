@@ -47,12 +47,12 @@ export async function live({ operator, output, values }: Session, view: LiveView
   };
   const onUnavailable = () => {
     isUnavailable = true;
-    print('The server is unavailable; retrying.');
+    print('Server unavailable; retrying.');
     draw();
   };
   const onAvailable = () => {
     isUnavailable = false;
-    print('The server is available again.');
+    print('Server available again.');
     changed.resolve();
   };
   const listen = async () => {

@@ -162,7 +162,7 @@ export async function watchOne(session: Session, first: TaskDetails): Promise<nu
     },
     draw: ({ columns, rows, isUnavailable }) => {
       const style = session.style(columns);
-      const last = isUnavailable ? 'The server is unavailable; retrying.' : quitHint(output);
+      const last = isUnavailable ? 'Server unavailable; retrying.' : quitHint(output);
       return [
         ...drawLive(details, style, rows - 2),
         '',

@@ -91,9 +91,9 @@ export function plainView({ isQuiet = false }: { readonly isQuiet?: boolean } = 
         case 'interim':
           return print(clean(update.text));
         case 'unreachable':
-          return print('The server is unavailable; waiting.');
+          return print('Server unavailable; waiting.');
         case 'reachable':
-          return print('The server is available again.');
+          return print('Server available again.');
       }
     },
     message: (text) => console.error(text),

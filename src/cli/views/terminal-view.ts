@@ -194,7 +194,7 @@ class TaskLines {
       ...barOf(task, columns),
       [` ${clock((task.until ?? now) - task.since)}`, 'dim'],
     ];
-    const text = isUnavailable ? 'The server is unavailable; waiting.' : textOf(task);
+    const text = isUnavailable ? 'Server unavailable; waiting.' : textOf(task);
     if (text !== '') parts.push([` ${text}`]);
     return line(parts, frame);
   }

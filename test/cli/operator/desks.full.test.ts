@@ -157,7 +157,7 @@ test('a server hides secret fields; --store hides all values without --reveal', 
   expect(byServer.stderr).toBe('');
   const byStore = await shown(...ways.store);
   expect(byStore.story.arguments).toBe('[redacted]');
-  expect(byStore.stderr).toMatch(/^Values are hidden: .* Show them with --reveal\.\n$/);
+  expect(byStore.stderr).toMatch(/^Values are hidden, because .* Show them with --reveal\.\n$/);
   const revealed = await shown(...ways.store, '--reveal');
   expect(revealed.story.arguments).toEqual({ card: { number: '4711-xyzzy' } });
   expect(revealed.stderr).toBe('');

@@ -174,10 +174,10 @@ test.concurrent('watching all tasks prints lines until it is interrupted, and wa
   operator.send({ type: 'changes', id: '1', tasks: [several[1]!], subtasks: [], removed: [] });
   await child.says(/^11:59:58 running ● abalonek+ {2}publish_report {2}ana {2}\d+ s {2}3\/8\n$/);
   await operator.stop();
-  await child.says(/The server is unavailable; retrying\.\n/, 'complaints');
+  await child.says(/Server unavailable; retrying\.\n/, 'complaints');
   await operator.start();
   try {
-    await child.says(/The server is available again\.\n/, 'complaints');
+    await child.says(/Server available again\.\n/, 'complaints');
     child.signal('SIGINT');
     expect(await child.ended).toMatchObject({ code: 0 });
   } finally {
