@@ -1,6 +1,6 @@
 import './check-node.ts';
 
-// For authors of servers: the ways in which requests reach durable tools.
+// For authors of servers: serving durable tools over HTTP and stdio.
 export { jwtTokens, staticTokens } from './security/tokens.ts';
 export type { JwtTokensOptions, StaticToken } from './security/tokens.ts';
 export type { ServingOptions } from './server/task-server.ts';
