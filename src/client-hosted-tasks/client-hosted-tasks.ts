@@ -329,7 +329,7 @@ const maxCrashes = 10_000;
  */
 export function answering(method: string, server: string, answer: AnswerRequest): DurableTool {
   const options = { version: server, deadline: 'none', maxCrashes } as const;
-  const durable = durableTool(method.replace('/', '../receiver'), options, async (asked, task) => {
+  const durable = durableTool(method.replace('/', '.'), options, async (asked, task) => {
     const { params } = asked as AskedRequest;
     return task.step('answer', ({ signal }) => answer({ method, params }, signal));
   });

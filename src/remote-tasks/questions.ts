@@ -128,7 +128,7 @@ export class Questions {
     await this.#deliver(task, answers);
   }
 
-  /** If the peer refuses several answers together, sends them one by one, so that one bad answer does not block the others. */
+  /** If the peer refuses several answers together, sends them one by one: a bad answer must not block the others. */
   async #deliver(task: TaskQuestions, answers: readonly Answered[]): Promise<void> {
     const { taskId } = task;
     const { dialect, onUpdate } = this.#parts;

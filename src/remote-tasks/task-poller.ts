@@ -30,10 +30,10 @@ import {
 import {
   CancellableWait,
   Gone,
+  isTransient,
   type Pace,
   Patience,
   retryUntilAnswered,
-  isTransient,
   Wakeup,
 } from './retry-loop.ts';
 

@@ -30,7 +30,12 @@ type Case = readonly [
 ];
 
 const broken: readonly Case[] = [
-  ['a status that nobody knows', '2026-07-28', get(task('root', 'dreaming')), 'has an unknown status: "dreaming"'],
+  [
+    'a status that nobody knows',
+    '2026-07-28',
+    get(task('root', 'dreaming')),
+    'has an unknown status: "dreaming"',
+  ],
   ['no status', '2025-11-25', get(complete({ taskId: 'root' })), 'has an unknown status: undefined'],
   [
     'no task',
