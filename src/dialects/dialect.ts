@@ -1,6 +1,6 @@
 /**
  * The port of a dialect: one wire format for tasks. A dialect translates tasks into messages, requests into types of the
- * engine, and errors into JSON-RPC errors. It also tells which senders can receive tasks. It stores and sends nothing.
+ * engine, and errors into JSON-RPC errors. It also defines which senders can receive tasks. It stores and sends nothing.
  */
 import type { InputKind, InputRequest } from '../model/input.ts';
 import type { Json, JsonObject } from '../model/json.ts';

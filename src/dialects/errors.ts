@@ -114,7 +114,7 @@ export function overLimit({ limit, retryAfterMs }: OverLimit): JsonObject {
 
 const unavailable = { reason: 'unavailable' };
 
-/** True if the `data` of an error means that the store is unavailable. The error then tells nothing about any task. */
+/** True if the `data` of an error means that the store is unavailable. The error is then unrelated to any task. */
 export function isUnavailable(data: unknown): boolean {
   return isJsonObject(data) && data.reason === unavailable.reason;
 }

@@ -157,7 +157,7 @@ export async function retryUntilAnswered<T>(
   }
 }
 
-/** True if the error tells nothing about the task. An internal error of the peer is only retried if that is safe. */
+/** True if the error is unrelated to the task. An internal error of the peer is only retried if that is safe. */
 export function isTransient(error: Error, isRepeatable: boolean): boolean {
   if (error instanceof RemoteError)
     return (isRepeatable && error.rpcCode === internalError) || isUnavailable(error.data);

@@ -23,10 +23,10 @@ export function brokenInvariants(tasks: Tasks): string[] {
 
     const own = (children.get(task.id) ?? []).toSorted((a, b) => a.ordinal - b.ordinal);
     const live = own.filter((child) => child.phase !== 'done');
-    if (task.phase === 'done' && live.length > 0) complain(`is done with ${live.length} live subtasks`);
+    if (task.phase === 'done' && live.length > 0) complain(`is done over ${live.length} living subtasks`);
     if (own.length !== task.childCount) complain(`counts ${task.childCount} subtasks and has ${own.length}`);
     if (live.length !== task.liveChildCount)
-      complain(`counts ${task.liveChildCount} live subtasks and has ${live.length}`);
+      complain(`counts ${task.liveChildCount} living subtasks of ${live.length}`);
     if (own.some((child, index) => child.ordinal !== index)) complain('has subtasks out of order');
 
     const parent = task.parentId === undefined ? undefined : tasks.get(task.parentId);
@@ -58,7 +58,7 @@ export function brokenByChange(before: Tasks, after: Tasks, change: Change): str
     const next = after.get(id);
     const complain = (what: string) => broken.push(`${id}: ${what}`);
     if (!next) {
-      if (old.phase !== 'done') complain('was purged while it was live');
+      if (old.phase !== 'done') complain('was purged alive');
       if ([...after.values()].some(({ rootId }) => rootId === old.rootId))
         complain('was purged without its tree');
       continue;

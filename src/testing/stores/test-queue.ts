@@ -96,7 +96,7 @@ export function testQueue(options: SuiteOptions): void {
       const [first] = await tasks.claim({ leaseMs: shortLeaseMs });
       assert.deepEqual(await queue.renew([first!.claim], leaseMs), []);
       await expectNoneFor(shortLeaseMs * 3, clock, () => tasks.claim());
-      // Renewing a claim twice in one call is no problem.
+      // A claim can be renewed twice in one call.
       const lost = { ...first!.claim, epoch: 9 };
       assert.deepEqual(await queue.renew([first!.claim, lost, first!.claim], shortLeaseMs), [lost]);
       const [second] = await claimable(tasks, clock);
