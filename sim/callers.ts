@@ -144,7 +144,7 @@ export class Caller {
         return;
       }
       // Nothing was promised: it never got through, or the caller is told to try again.
-      const isBusy = error instanceof RemoteError && /store is not available|is damaged/.test(error.message);
+      const isBusy = error instanceof RemoteError && /store is not available|is corrupt/.test(error.message);
       if (isBusy || !witness.hasPlayed(program.name)) {
         witness.note(`${program.name}: its caller was told ${error}`);
         this.#handles.delete(handle.id);

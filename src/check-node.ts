@@ -1,11 +1,12 @@
 /**
- * Imported first by every public entry, and by the launcher of the `holdfast` command: an old Node is told in one
- * sentence, before anything that it lacks is used. It must therefore be able to load every module of an entry.
+ * Every public entry and the launcher of the `holdfast` command import this file first. On a Node that is too old it
+ * throws one clear sentence before anything uses a missing feature. That Node must still be able to parse every module
+ * of an entry, because imports are loaded first.
  */
 export const oldestNode = '22.18';
 
 if (isOlder(process.versions.node, oldestNode)) {
-  // A plain Error: nobody could import a class of ours to recognise it by.
+  // A plain Error, because our error classes cannot be imported here.
   throw new Error(
     `Holdfast needs Node ${oldestNode} or later and this is Node ${process.versions.node}: install a newer one from https://nodejs.org and try again.`,
   );

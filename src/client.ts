@@ -65,13 +65,13 @@ export { sqliteCallRegistry } from './stores/sqlite/call-registry.ts';
 
 export interface ConnectTasksOptions extends Omit<WithHandles, 'registry' | 'hosts'>, HttpOptions {
   /**
-   * Makes tasks of what the server asks, where it wants that (2025-11-25): it gets a handle, and may come back for the
-   * answer. Where these tasks are kept: `'memory:'`, `'sqlite:PATH'`, or a store.
+   * Lets the server ask its questions as tasks (2025-11-25): it gets a task id and can fetch the answer later. The value
+   * is where these tasks are stored: `'memory:'`, `'sqlite:PATH'`, or a store.
    */
   readonly hostedTasks?: string | TasksOptions['store'];
   /**
-   * Where handles are kept: a registry, `'memory:'`, or `'sqlite:PATH'`. By default a SQLite file in the user's data
-   * folder, so that a host that was killed finds its calls again.
+   * Where handles of calls are stored: a registry, `'memory:'`, or `'sqlite:PATH'`. The default is a SQLite file in the
+   * user's data folder, so that a host that was killed finds its calls again.
    */
   readonly registry?: CallRegistry | string;
 }
@@ -84,33 +84,29 @@ function unknownLocation(location: string, what: string): InvalidOptions {
 }
 
 /**
- * Connects a client of the SDK to a server, at a URL or over transports, and gives what calls its tools. To be called
- * instead of `client.connect`, because what a client can do has to be said when it connects. With the type of the server's
- * tools, calls are typed: `connectTasks<typeof tools>(…)`.
+ * Connects a client of the SDK to a server, at a URL or over a transport, and returns a client that calls its tools. Call
+ * it instead of `client.connect`, because a client declares its capabilities when it connects. With the type of the
+ * server's tools, calls are typed: `connectTasks<typeof tools>(…)`.
  */
 export async function connectTasks<Tools = unknown>(
   client: Client,
   where: string | URL | Transport | (() => Transport | Promise<Transport>),
   options: ConnectTasksOptions = {},
 ): Promise<TaskClient<Tools>> {
-  const {
-    registry: handles = `sqlite:${join(dataFolder(), 'handles.db')}`,
-    hostedTasks: hosts,
-    ...others
-  } = options;
-  const rest = { ...others, ...(others.answer && { answer: asDeclared(others.answer, others.answers) }) };
+  const { registry = `sqlite:${join(dataFolder(), 'handles.db')}`, hostedTasks, ...others } = options;
+  const rest = { ...others, ...(others.answer && { answer: onlyDeclared(others.answer, others.answers) }) };
   const isAddress = typeof where === 'string' || where instanceof URL;
   const url = isAddress ? new URL(where) : undefined;
   const transport = isAddress ? () => httpTransport(new URL(where), options) : where;
-  const host = hosts === undefined ? undefined : hostOf(client, url, hosts, rest);
+  const host = hostedTasks === undefined ? undefined : taskHost(client, url, hostedTasks, rest);
   const tasks = new TaskClient<Tools>(client, transport, {
     ...rest,
-    ...(host && { hosts: host.meet }),
-    registry: typeof handles === 'string' ? openCallRegistry(handles) : handles,
+    ...(host && { hosts: host.connect }),
+    registry: typeof registry === 'string' ? openCallRegistry(registry) : registry,
   });
   await tasks.connect();
   try {
-    await host?.begin();
+    await host?.start();
   } catch (error) {
     await tasks.close();
     throw error;
@@ -118,22 +114,25 @@ export async function connectTasks<Tools = unknown>(
   return tasks;
 }
 
-/** A host is only asked what it said it can answer, whatever way a question comes. */
-function asDeclared(
+/** Rejects questions of kinds that the host did not declare, however they arrive. */
+function onlyDeclared(
   answer: AnswerQuestion,
   kinds: readonly QuestionKind[] = ['form', 'url'],
 ): AnswerQuestion {
   return async (question, signal) => {
     if (kinds.includes(question.kind)) return answer(question, signal);
-    throw new ProtocolError(invalidParams, `Nobody here can answer such a question (${question.kind}).`);
+    throw new ProtocolError(
+      invalidParams,
+      `This client does not answer questions of this kind (${question.kind}).`,
+    );
   };
 }
 
-/** People take their time, and none has to wait until another has answered. */
-const questionsAtOnce = 1_000;
+/** People answer slowly, and one open question must not delay another. */
+const maxOpenQuestions = 1_000;
 
-/** The engine of a server, in a client: what is asked as a task is answered, whatever happens to this process. */
-function hostOf(
+/** Runs the engine inside a client, so that a question asked as a task is answered even if this process is restarted. */
+function taskHost(
   client: Client,
   url: URL | undefined,
   where: string | TasksOptions['store'],
@@ -148,10 +147,10 @@ function hostOf(
   let tasks: Tasks | undefined;
 
   /**
-   * Whose tasks are whose. Anybody can give a server any name, so the address counts too, where there is one; a host
-   * that knows its servers by names of its own says so.
+   * The owner of the tasks: the server. A server can claim any name, so its address is part of the owner if it has one.
+   * A host that names its servers itself passes `server`.
    */
-  const server = () => {
+  const owner = () => {
     if (named !== undefined) return `host's ${named}`;
     const name = client.getServerVersion()?.name ?? 'unknown';
     return url ? `server ${name} at ${url.origin}${url.pathname}` : `server ${name}`;
@@ -159,17 +158,18 @@ function hostOf(
 
   const ask = async ({ method, params }: { method: string; params: JsonObject }, signal: AbortSignal) => {
     const question = asQuestion({ key: await keyOf(method, params), method, params });
-    if (!question || !answer) throw new ProtocolError(invalidParams, `Nobody here can answer ${method}.`);
+    if (!question || !answer)
+      throw new ProtocolError(invalidParams, `This client does not answer ${method}.`);
     return answer(question, signal);
   };
 
   return {
-    meet(about: Hosted): Hosting {
+    connect(about: Hosted): Hosting {
       const receiver = new ClientHostedTasks({
         methods,
         engine: engine.promise,
         drafts: new Set<Draft>(drafts === 'all' ? allDrafts : drafts),
-        owner: server,
+        owner,
         server: () => about.opening(),
         notify: (message) => about.notify(message),
       });
@@ -184,12 +184,12 @@ function hostOf(
       };
     },
 
-    /** Once the server is known: what it asked of an earlier process is asked again. */
-    async begin(): Promise<void> {
-      const version = (await digestOf(server())).slice(0, 16);
+    /** Called once the server is known. Questions that an earlier process did not answer are asked again. */
+    async start(): Promise<void> {
+      const version = (await digestOf(owner())).slice(0, 16);
       const handlers = new Map(methods.map((method) => [method, answering(method, version, ask)]));
       tasks = createTasks({ store, tools: [...handlers.values()] });
-      await tasks.work({ concurrency: questionsAtOnce, grace: '100ms' });
+      await tasks.work({ concurrency: maxOpenQuestions, grace: '100ms' });
       engine.resolve({ tasks, handlers });
     },
   };
@@ -204,7 +204,7 @@ export function openCallRegistry(location: string): CallRegistry {
   return location === 'memory:' ? memoryCallRegistry() : sqliteCallRegistry(pathIn(location, 'handles'));
 }
 
-/** The path in `sqlite:PATH`. Stores in memory have `memory:` as theirs. */
+/** The path in `sqlite:PATH`; `memory:` is its own path. */
 function pathIn(location: string, what: string): string {
   if (location === 'memory:') return location;
   const path = location.startsWith('sqlite:') ? location.slice('sqlite:'.length) : '';
@@ -212,7 +212,7 @@ function pathIn(location: string, what: string): string {
   return path;
 }
 
-/** Where programs of this user keep their data. */
+/** The folder in which programs of this user keep their data. */
 export function dataFolder(): string {
   const { XDG_DATA_HOME, LOCALAPPDATA } = process.env;
   if (process.platform === 'win32' && LOCALAPPDATA) return join(LOCALAPPDATA, 'holdfast');

@@ -70,7 +70,7 @@ export {
   WaitTimedOut,
 } from './engine/replay/recorded-error.ts';
 
-// For everyone who meets a task.
+// For all code that handles tasks.
 export type { Clock } from './runtime/clock.ts';
 export type { Duration } from './model/duration.ts';
 export { type SecretFields, redactTask, redactValue } from './model/redaction.ts';
@@ -111,7 +111,7 @@ export type {
 } from './model/sampling.ts';
 export type { TaskTrace } from './model/trace.ts';
 
-// What `createTasks` takes and reports.
+// Types that `createTasks` takes and reports.
 export type { Actor, AuditAction, AuditEntry, AuditPage, AuditQuery } from './ports/audit.ts';
 export type { Database } from './ports/queue.ts';
 export { StoreError } from './ports/store-errors.ts';

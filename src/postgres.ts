@@ -9,9 +9,9 @@ export { openPostgres, type PostgresDatabase, type PostgresOptions } from './sto
 export type { Encryption } from './stores/shared/encryption/keys.ts';
 export type { RekeyReport } from './stores/shared/encryption/rekey.ts';
 
-/** A database on a Postgres server, for `createTasks({ store })`; opened when it is first used. */
+/** A database on a Postgres server, for `createTasks({ store })`. It opens on first use. */
 export function postgres(url: string, options: PostgresOptions = {}): () => Promise<Database> {
-  // What is no key is better refused where it is given than where it is first needed.
+  // Checks the keys now, not on first use, so that the error points at the caller.
   if (options.encryption) readKeys(options.encryption, placeOf(url));
   return () => openPostgres(url, options);
 }

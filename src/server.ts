@@ -1,7 +1,7 @@
 export type { ServingOptions } from './server/serving-options.ts';
 import './check-node.ts';
 
-// For authors of servers: the ways in which requests reach durable tools.
+// For authors of servers: serving durable tools over HTTP and stdio.
 export { jwtTokens, staticTokens } from './security/tokens.ts';
 export type { JwtTokensOptions, StaticToken } from './security/tokens.ts';
 export type { Credentials } from './task-methods/caller.ts';

@@ -8,12 +8,12 @@ export type { Encryption } from './stores/shared/encryption/keys.ts';
 export type { RekeyReport } from './stores/shared/encryption/rekey.ts';
 export { openSqlite, type SqliteDatabase, type SqliteOptions } from './stores/sqlite/open.ts';
 
-/** A database in a file, or `'memory:'`, for `createTasks({ store })`; opened when it is first used. */
+/** A database in a file, or in memory (`'memory:'`), for `createTasks({ store })`. It opens on first use. */
 export function sqlite(
   location: string,
   options: Pick<SqliteOptions, 'encryption'> = {},
 ): () => Promise<Database> {
-  // What is no key is better refused where it is given than where it is first needed.
+  // Checks the keys now, not on first use, so that the error points at the caller.
   if (options.encryption) readKeys(options.encryption, location);
   return () => openSqlite(location, options);
 }

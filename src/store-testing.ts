@@ -1,6 +1,6 @@
 import './check-node.ts';
 
-// For authors of stores: suites that examine every port, and what other tests of a store need.
+// For authors of stores: a test suite for each port, and helpers for further tests.
 export { aTask, type CrashPoint, crashPoints, killAt } from './testing/fixtures.ts';
 export { applied, brokenByChange, brokenInvariants, type Tasks } from './testing/invariants.ts';
 export type { Place, SuiteOptions, TestFunction } from './testing/stores/suite.ts';

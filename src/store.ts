@@ -1,7 +1,7 @@
 import './check-node.ts';
 
 export { Refusal, type RefusalCode, refusal, type StoreErrorCode } from './model/errors.ts';
-// For authors of stores: every port of a `Database`, with the errors that its functions throw.
+// For authors of stores: all ports of a `Database`, and the errors that they throw.
 export type { Actor, Audit, AuditAction, AuditEntry, AuditPage, AuditQuery } from './ports/audit.ts';
 export type { Calls, OpenCall, UndeliveredCall } from './ports/calls.ts';
 export type { Change, Family, Lineage, Removal, TaskWrite, Verdict } from './ports/change.ts';

@@ -30,21 +30,22 @@ test.each([
   expect(isOlder(version, oldestNode)).toBe(tooOld);
 });
 
-// Node 22.18 takes `?1` for a name, and finds no place for a value without one: only a bare `?` is bound everywhere.
-test('statements of SQLite number no parameters, so that the oldest Node can bind them', () => {
+// Node 22.18 treats `?1` as a named parameter, so that only a bare `?` can be bound by position everywhere.
+test('SQLite statements do not number their parameters, so that the oldest Node can bind them', () => {
   const folder = new URL('../src/stores/', import.meta.url);
-  const numbered = ['sqlite/', 'values/'].flatMap((place) =>
-    readdirSync(new URL(place, folder))
-      .filter((file) => /\?(\d|\$\{)/.test(readFileSync(new URL(place + file, folder), 'utf8')))
-      .map((file) => place + file),
+  const numbered = ['sqlite/', 'shared/'].flatMap((part) =>
+    readdirSync(new URL(part, folder), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .filter((file) => /\?(\d|\$\{)/.test(readFileSync(new URL(part + file, folder), 'utf8')))
+      .map((file) => part + file),
   );
   expect(numbered).toEqual([]);
 });
 
 // SQLite recompiles a statement each time a bare limit is bound.
-test('statements of SQLite that are prepared once hide their limits from the planner', () => {
+test('SQLite statements that are prepared once hide their limits from the planner', () => {
   const folder = new URL('../src/stores/sqlite/', import.meta.url);
-  const bare = ['statements.ts', 'turns.ts', 'queue.ts'].filter((file) =>
+  const bare = ['tasks/statements.ts', 'queue/fair-order.ts', 'queue/queue.ts'].filter((file) =>
     /limit \?/.test(readFileSync(new URL(file, folder), 'utf8').replace(/^ \*.*$/gm, '')),
   );
   expect(bare).toEqual([]);

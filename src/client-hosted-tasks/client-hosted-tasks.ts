@@ -131,7 +131,7 @@ export class ClientHostedTasks {
     if (isTaskMethod(method)) return (signal) => this.#taskMethod(method, params, signal);
     if (!this.#parts.methods.includes(method)) return undefined;
     const caller = this.#callerOf(request);
-    if (caller.dialect.requestorNamesTasks) return (signal) => this.#named(request, caller, signal);
+    if (caller.dialect.callerNamesTasks) return (signal) => this.#named(request, caller, signal);
     const wish = caller.dialect.methods.length > 0 ? requestedTask(params) : undefined;
     if (!wish && !caller.sender.takesTasksUnasked) return undefined;
     return (signal) => this.#asTask(request, caller, wish?.ttl, signal);
@@ -250,7 +250,7 @@ export class ClientHostedTasks {
     const requests = await this.#requests();
     const caller = this.#callerOf({ method, params });
     const { dialect } = caller;
-    if (method === 'tasks/result' && !dialect.requestorNamesTasks && dialect.methods.includes(method)) {
+    if (method === 'tasks/result' && !dialect.callerNamesTasks && dialect.methods.includes(method)) {
       const tree = await known(requests, caller, params, method);
       await untilDone(requests, tree.root, { signal });
       if (signal.aborted) throw new RequestCancelled('The server waits no longer.');
@@ -276,7 +276,7 @@ export class ClientHostedTasks {
     let told = 'working';
     const look = async () => {
       const now = await view(requests, caller, id);
-      const news = now && caller.dialect.news(now, requests.now);
+      const news = now && caller.dialect.notification(now, requests.now);
       if (!now || now.root.phase === 'done') this.#unfollow(id);
       if (!news || news.params.status === told) return;
       told = news.params.status as string;
@@ -329,7 +329,7 @@ const maxCrashes = 10_000;
  */
 export function answering(method: string, server: string, answer: AnswerRequest): DurableTool {
   const options = { version: server, deadline: 'none', maxCrashes } as const;
-  const durable = durableTool(method.replace('/', '../receiver'), options, async (asked, task) => {
+  const durable = durableTool(method.replace('/', '.'), options, async (asked, task) => {
     const { params } = asked as AskedRequest;
     return task.step('answer', ({ signal }) => answer({ method, params }, signal));
   });

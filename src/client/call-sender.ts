@@ -139,7 +139,7 @@ export class CallSender {
       pace: this.#options.pace,
       reconnectTimeoutMs,
       pause: (ms) => pause(ms, options.signal),
-      isPassing: (error) => error instanceof ConnectionLost && (error.isUnsent || isRepeatable),
+      isTransient: (error) => error instanceof ConnectionLost && (error.isUnsent || isRepeatable),
     });
   }
 

@@ -8,7 +8,7 @@ import { originalTasks, remoteDialect } from '../remote-tasks/remote-dialect.ts'
 import { checkedSize, type RemoteOutcome, sizeOf } from '../remote-tasks/remote-outcome.ts';
 import { type RemoteTask, readTask } from '../remote-tasks/remote-task.ts';
 import { Pace } from '../remote-tasks/retry-loop.ts';
-import { Gone, mostAtOnce, TaskPoller } from '../remote-tasks/task-poller.ts';
+import { Gone, maxConcurrentRequests, TaskPoller } from '../remote-tasks/task-poller.ts';
 import { runtime } from '../runtime/runtime.ts';
 import { Semaphore } from '../runtime/semaphore.ts';
 import { CallHandle, type LiveCall, overWith, type TaskHandle } from './call-handle.ts';
@@ -35,7 +35,7 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
   readonly #listening: TaskSubscription;
   readonly #questions: PushedQuestions;
   readonly #pace: Pace;
-  readonly #requests = new Semaphore(mostAtOnce);
+  readonly #requests = new Semaphore(maxConcurrentRequests);
   /** By the ids of their handles. */
   readonly #live = new Map<string, LiveCall>();
   readonly #closed = new AbortController();
@@ -269,7 +269,7 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
       pace: this.#pace,
       requests: this.#requests,
       answering: this.#questions.answeringOf(kept, answer),
-      news: this.#listening,
+      notifications: this.#listening,
       onUpdate: (update) => {
         handle.tell(update);
         this.#ledger.log(record, update.type, update.type === 'status' ? update.task.status : undefined);
@@ -360,6 +360,6 @@ interface Beginning {
 }
 
 function endingOf(error: unknown): RemoteOutcome {
-  if (error instanceof Gone) return error.ending;
+  if (error instanceof Gone) return error.outcome;
   throw error;
 }

@@ -2,7 +2,7 @@
 
 import { subscriptionIdKey } from '../dialects/2026-07-28/names.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import type { News } from '../remote-tasks/task-poller.ts';
+import type { TaskNotifications } from '../remote-tasks/task-poller.ts';
 import { backoffMs } from '../runtime/backoff.ts';
 import { runtime, type Timer } from '../runtime/runtime.ts';
 import type { Dispatcher } from './dispatcher.ts';
@@ -20,7 +20,7 @@ interface Subscription {
   heard: ReadonlySet<string>;
 }
 
-export class TaskSubscription implements News {
+export class TaskSubscription implements TaskNotifications {
   readonly #dispatcher: Dispatcher;
   /** Whether the server offers it. */
   readonly #isOffered: () => boolean;

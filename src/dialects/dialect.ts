@@ -1,6 +1,6 @@
 /**
- * The port of a dialect: one wire vocabulary for tasks. It turns tasks into messages and messages into what the
- * engine understands, says who may be given what, and words refusals. It stores, sends and decides nothing.
+ * The port of a dialect: one wire format for tasks. A dialect translates tasks into messages, requests into types of the
+ * engine, and errors into JSON-RPC errors. It also defines which senders can receive tasks. It stores and sends nothing.
  */
 import type { InputKind, InputRequest } from '../model/input.ts';
 import type { Json, JsonObject } from '../model/json.ts';
@@ -8,37 +8,37 @@ import type { Progress } from '../model/task.ts';
 import type { Tree } from './collapse.ts';
 
 export interface Dialect {
-  /** The name under which a task remembers where it came from. */
+  /** The name of the dialect, stored as the origin of a task. */
   readonly revision: string;
-  /** The methods about tasks that it has. */
+  /** The task methods of the dialect. */
   readonly methods: readonly TaskMethodName[];
-  /** What a request says of its sender, read from the capabilities that it declares. */
+  /** What the sender of a request supports, according to its declared capabilities. */
   sender(capabilities: unknown): Sender;
-  /** May such a sender use the task methods? */
+  /** True if the sender may use the task methods. */
   admits(sender: Sender): boolean;
-  /** The refusal of a sender that needs tasks for what it wants, and did not say that it has them. */
+  /** The error for a sender that must support tasks for this request and did not declare it. */
   tasksRequired(what: string): Error;
-  /** The answer to a call that has become a task. */
+  /** The response to a call that became a task. */
   created(tree: Tree, now: number): JsonObject;
-  /** The answer to a look at a task. */
+  /** The response to `tasks/get`. */
   shown(tree: Tree, now: number): JsonObject;
-  /** A task among others. */
+  /** The task as an item of `tasks/list`. */
   listed(tree: Tree, now: number): JsonObject;
-  /** The news of a task, if there is such a message. */
-  news(tree: Tree, now: number): { readonly method: string; readonly params: JsonObject } | undefined;
-  /** The metadata of a message that has to do with a task and does not name it otherwise. */
+  /** The notification of a change of the task, if the dialect has one. */
+  notification(tree: Tree, now: number): { readonly method: string; readonly params: JsonObject } | undefined;
+  /** The `_meta` of a message that belongs to a task but does not contain its id otherwise. */
   related(tree: Tree, meta?: JsonObject): JsonObject;
-  /** Does the requestor make up the ids? Then they mean something in its session alone. */
-  readonly requestorNamesTasks: boolean;
-  /** Are questions put to the client, or does it come for them? */
+  /** True if callers choose the ids of tasks. Such an id is only valid in its session. */
+  readonly callerNamesTasks: boolean;
+  /** True if the server sends questions to the client, and false if the client polls for them. */
   readonly pushesQuestions: boolean;
-  /** The answer to a command, which need not say how the task stands now. */
+  /** The response to a command. It need not contain the current status of the task. */
   acknowledged(tree: Tree, now: number): JsonObject;
-  /** Is it a mistake to cancel what is done? */
+  /** True if cancelling a finished task is an error. */
   readonly refusesLateCancel: boolean;
-  /** The answer to a call that goes on only when its caller answers first, and sends the state back. */
+  /** The response to a call that needs answers first. Its caller sends the call again with the answers and the state. */
   inputRequired(questions: ReadonlyMap<string, InputRequest>, requestState?: string): JsonObject;
-  /** An error as the peer is told of it. What is nobody's business outside becomes an internal error. */
+  /** An error as peers see it. Internal details are replaced by a general internal error. */
   fault(error: unknown): WireFault;
 }
 
@@ -46,19 +46,19 @@ export type TaskMethodName =
   `tasks/${'get' | 'cancel' | 'update' | 'result' | 'list' | 'continue' | 'delete'}`;
 
 export interface Sender {
-  /** May this very request be answered with a task? */
+  /** True if this request may be answered with a task. */
   readonly takesTasks: boolean;
-  /** Does it ask for one, so that nothing is waited for? */
+  /** True if it asks for a task, so that the response must not wait for the result. */
   readonly wantsTask?: boolean;
-  /** … though it does not ask for any, so that asking for one is no more than a wish? */
+  /** True if it accepts a task without having asked for one. */
   readonly takesTasksUnasked?: boolean;
-  /** Does it know only the tasks of 2025-11-25, though it speaks a later revision? */
+  /** True if it only supports the tasks of 2025-11-25, although it speaks a later revision. */
   readonly hasOlderTasks?: boolean;
-  /** Does it know subtasks, so that each is shown to it as a task of its own? */
+  /** True if it supports subtasks: each of them is shown as a task. */
   readonly knowsSubtasks?: boolean;
-  /** The questions of which it can make tasks of its own. */
+  /** The kinds of questions for which it can create tasks itself. */
   readonly makesTasksOf?: readonly InputKind[];
-  /** The questions that it can be asked. */
+  /** The kinds of questions that it can answer. */
   readonly answers: readonly InputKind[];
 }
 
@@ -69,7 +69,7 @@ export interface WireFault {
   readonly data?: Json;
 }
 
-/** Progress, as every revision words it. */
+/** Progress in the format of all revisions. */
 export function wireProgress({ done, total, message }: Progress): JsonObject {
   return {
     progress: done,

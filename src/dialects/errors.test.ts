@@ -3,7 +3,7 @@ import { CallFailed, commonFault } from './errors.ts';
 
 const data = { reason: 'unavailable' };
 
-test('a task that failed because something else was unavailable is not taken for an unavailable server', () => {
+test('a task that failed because another service was unavailable does not look like an unavailable server', () => {
   const failed = (data: object) =>
     commonFault(new CallFailed({ kind: 'failure', message: 'Full.', data: data as never }));
   expect(failed(data)).not.toHaveProperty('data');

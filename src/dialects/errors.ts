@@ -1,4 +1,4 @@
-/** Refusals that only a peer can cause: what is wrong with a message, and how every dialect words it. */
+/** Errors that only peers can cause, and the translation of all errors to JSON-RPC. */
 import { HoldfastError, hasCode, Unavailable } from '../model/errors.ts';
 import type { InputKind } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -6,9 +6,9 @@ import type { Outcome } from '../model/outcome.ts';
 import type { WireFault } from './dialect.ts';
 import { internalError, invalidParams, methodNotFound } from './json-rpc.ts';
 
-/** The request asks for something that only clients with a certain capability can be given. */
+/** The request needs a capability that the client did not declare. */
 export class MissingCapability extends HoldfastError {
-  /** As the client would declare it. */
+  /** The capability, as the client must declare it. */
   readonly required: JsonObject;
 
   constructor(what: string, required: JsonObject) {
@@ -17,7 +17,7 @@ export class MissingCapability extends HoldfastError {
   }
 }
 
-/** The work behind a plain call ended without a result. */
+/** The task of a plain call ended without a result. */
 export class CallFailed extends HoldfastError {
   readonly outcome: Exclude<Outcome, { kind: 'result' }>;
 
@@ -30,14 +30,14 @@ export class CallFailed extends HoldfastError {
   }
 }
 
-/** The tool must be called as a task, or must not; or the method is not there for this caller. */
+/** The tool must, or must not, be called as a task; or the method does not exist for this caller. */
 export class NotOffered extends HoldfastError {
   constructor(message: string) {
     super('NOT_OFFERED', message);
   }
 }
 
-/** The caller asks for more than its share. */
+/** The caller exceeds a limit. */
 export class OverLimit extends HoldfastError {
   /** The name of the limit, as the server's author sets it. */
   readonly limit: string;
@@ -50,14 +50,14 @@ export class OverLimit extends HoldfastError {
   }
 }
 
-/** The message is not what its method needs. */
+/** The params of the request are not valid. */
 export class InvalidParams extends HoldfastError {
   constructor(message: string) {
     super('INVALID_PARAMS', message);
   }
 }
 
-/** The state that came back was not given out, not to this caller, not for this call, or too long ago. */
+/** The request state was not issued by this server, belongs to another caller or call, or has expired. */
 export class InvalidRequestState extends HoldfastError {
   constructor(reason: string) {
     super(
@@ -67,7 +67,7 @@ export class InvalidRequestState extends HoldfastError {
   }
 }
 
-/** What a client declares to be asked such questions. */
+/** The capability that a client declares to receive questions of this kind. */
 export const capabilityFor: Record<InputKind, JsonObject> = {
   form: { elicitation: { form: {} } },
   url: { elicitation: { url: {} } },
@@ -77,19 +77,19 @@ export const capabilityFor: Record<InputKind, JsonObject> = {
 
 export function cannotBeAsked(key: string, kind: InputKind): MissingCapability {
   return new MissingCapability(
-    `This tool has to ask for "${key}", and the client does not say that it can answer (${kind}).`,
+    `This tool has to ask for "${key}", and the client did not declare that it can answer (${kind}).`,
     capabilityFor[kind],
   );
 }
 
 // --- On the wire --------------------------------------------------------------------------------------------
 
-/** Whether something is wrong here, and not with the request: then whoever runs the server is told too. */
+/** True for a failure of the server, not of the request. Such an error is also reported to the operator. */
 export function isFailure(error: unknown): boolean {
   return !(error instanceof HoldfastError) || error instanceof Unavailable;
 }
 
-/** What is wrong with the request is said; what is wrong with the server is nobody's business outside. */
+/** Describes errors of the request, and hides the details of errors of the server. */
 export function commonFault(error: unknown): WireFault {
   if (error instanceof CallFailed) return failureOf(error);
   if (error instanceof InvalidRequestState)
@@ -103,7 +103,7 @@ export function commonFault(error: unknown): WireFault {
   return { code: internalError, message: 'Internal error: the server could not carry out the request.' };
 }
 
-/** No dialect has a word for it: what a program needs to know stands in the data. */
+/** The `data` of a limit error. The protocol does not define any. */
 export function overLimit({ limit, retryAfterMs }: OverLimit): JsonObject {
   return {
     reason: 'limit',
@@ -114,12 +114,12 @@ export function overLimit({ limit, retryAfterMs }: OverLimit): JsonObject {
 
 const unavailable = { reason: 'unavailable' };
 
-/** Whether an error is about the server's store, and says nothing about any task. */
+/** True if the `data` of an error means that the store is unavailable. The error is then unrelated to any task. */
 export function isUnavailable(data: unknown): boolean {
   return isJsonObject(data) && data.reason === unavailable.reason;
 }
 
-/** How long an error asks its reader to wait; undefined if waiting would not help. */
+/** How long to wait before a retry, according to the `data` of an error. Undefined if a retry would not help. */
 export function waitAskedFor(data: unknown): number | undefined {
   if (!isJsonObject(data) || data.reason !== 'limit') return undefined;
   return typeof data.retryAfterMs === 'number' ? data.retryAfterMs : undefined;
@@ -128,7 +128,7 @@ export function waitAskedFor(data: unknown): number | undefined {
 function failureOf({ outcome, message }: CallFailed): WireFault {
   if (outcome.kind !== 'failure') return { code: internalError, message };
   const { code = internalError, data } = outcome;
-  // What was unavailable to the task is its outcome: a caller must not ask again because of it.
+  // If the task failed because a service was unavailable, that is its outcome: the caller must not retry the request.
   return { code, message, ...(data !== undefined && !isUnavailable(data) && { data }) };
 }
 

@@ -16,7 +16,7 @@ test('an event has an id, a name and data of one or more lines', async () => {
   ]);
 });
 
-test('events may be cut anywhere, in the middle of a letter too', async () => {
+test('chunks may split an event anywhere, even inside a character', async () => {
   const whole = new TextEncoder().encode('id: 1\ndata: Grüße\n\nid: 2\ndata: x\n\n');
   for (let at = 1; at < whole.length; at++)
     expect((await read(whole.slice(0, at), whole.slice(at))).events.map(({ data }) => data)).toEqual([
@@ -25,11 +25,11 @@ test('events may be cut anywhere, in the middle of a letter too', async () => {
     ]);
 });
 
-test('signs of life are heard, and are no events', async () => {
+test('keep-alive comments call `onBytes` and are not events', async () => {
   expect(await read(': still here\n\n', ': still here\n\n')).toEqual({ events: [], heard: 2 });
 });
 
-test('an event that the connection broke off in is none', async () => {
+test('an event that a broken connection cut off is dropped', async () => {
   expect((await read('id: 1\ndata: whole\n\nid: 2\ndata: ha')).events.map(({ id }) => id)).toEqual(['1']);
 });
 
@@ -42,7 +42,7 @@ test('lines may end with a line feed, a carriage return or both', async () => {
   expect(events.map(({ data }) => data)).toEqual(['a', 'b', 'c']);
 });
 
-test('the stream is cancelled when its reader leaves', async () => {
+test('the stream is cancelled when its reader stops', async () => {
   let isCancelled = false;
   const body = new ReadableStream<Uint8Array>({
     start: (controller) => controller.enqueue(new TextEncoder().encode('data: a\n\ndata: b\n\n')),
@@ -57,17 +57,20 @@ test('the stream is cancelled when its reader leaves', async () => {
   expect(isCancelled).toBe(true);
 });
 
-test.for(['before the first read', 'while nothing comes'])('the signal ends the stream %s', async (when) => {
-  let isCancelled = false;
-  const body = new ReadableStream<Uint8Array>({
-    cancel: () => {
-      isCancelled = true;
-    },
-  });
-  const abort = new AbortController();
-  if (when === 'before the first read') abort.abort();
-  const next = readEvents(body, { signal: abort.signal }).next();
-  abort.abort();
-  expect(await next).toEqual({ done: true, value: undefined });
-  expect(isCancelled).toBe(true);
-});
+test.for(['before the first read', 'while no data arrives'])(
+  'the signal ends the stream %s',
+  async (when) => {
+    let isCancelled = false;
+    const body = new ReadableStream<Uint8Array>({
+      cancel: () => {
+        isCancelled = true;
+      },
+    });
+    const abort = new AbortController();
+    if (when === 'before the first read') abort.abort();
+    const next = readEvents(body, { signal: abort.signal }).next();
+    abort.abort();
+    expect(await next).toEqual({ done: true, value: undefined });
+    expect(isCancelled).toBe(true);
+  },
+);

@@ -8,13 +8,13 @@ export interface StreamEvent {
 }
 
 interface Reading {
-  /** Called for every chunk, also for comments that only keep the connection alive. */
+  /** Called for every chunk, including comments that only keep the connection alive. */
   readonly onBytes?: () => void;
-  /** Ends the stream, also while nothing comes. */
+  /** Ends the stream, even while no data arrives. */
   readonly signal?: AbortSignal;
 }
 
-/** The events in order. */
+/** Yields the events in order. */
 export async function* readEvents(
   body: ReadableStream<Uint8Array>,
   { onBytes, signal }: Reading = {},
@@ -24,7 +24,7 @@ export async function* readEvents(
     onEvent: ({ id, event = 'message', data }) => void events.push({ id, event, data }),
   });
   const decoder = new TextDecoder();
-  // Not every browser can iterate over a stream.
+  // Some browsers cannot iterate over a stream.
   const reader = body.getReader();
   const cancel = () => reader.cancel().catch(() => {});
   if (signal?.aborted) await cancel();

@@ -41,12 +41,16 @@ describe('a form', () => {
     [{ type: 'boolean' }, false, undefined],
     [{ type: 'boolean' }, 'false', '"it" must be true or false'],
     [{ type: 'array', items: { type: 'string', enum: ['a', 'b'] } }, ['a', 'b'], undefined],
-    [{ type: 'array', items: { type: 'string', enum: ['a', 'b'] } }, ['c'], '"it" must hold only "a", "b"'],
+    [
+      { type: 'array', items: { type: 'string', enum: ['a', 'b'] } },
+      ['c'],
+      '"it" must contain only "a", "b"',
+    ],
     [{ type: 'array', items: { anyOf: [{ const: 'a', title: 'A' }] } }, ['a'], undefined],
-    [{ type: 'array', items: { anyOf: [{ const: 'a', title: 'A' }] } }, ['b'], '"it" must hold only "a"'],
-    [{ type: 'array', items: {}, minItems: 1 }, [], '"it" must name at least 1'],
-    [{ type: 'array', items: {}, maxItems: 1 }, ['a', 'b'], '"it" must name at most 1'],
-    [{ type: 'array', items: {} }, ['a', 'a'], '"it" must not name anything twice'],
+    [{ type: 'array', items: { anyOf: [{ const: 'a', title: 'A' }] } }, ['b'], '"it" must contain only "a"'],
+    [{ type: 'array', items: {}, minItems: 1 }, [], '"it" must contain at least 1'],
+    [{ type: 'array', items: {}, maxItems: 1 }, ['a', 'b'], '"it" must contain at most 1'],
+    [{ type: 'array', items: {} }, ['a', 'a'], '"it" must not contain anything twice'],
     [{ type: 'array', items: {} }, 'a', '"it" must be a list'],
   ])('with %j takes %j: %s', (property, value, expected) => {
     expect(problem(property, value)).toBe(expected);
@@ -55,27 +59,27 @@ describe('a form', () => {
   const schema = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
   const form = { kind: 'form', message: 'Who?', schema } as const;
 
-  test('must hold what it requires', () => {
+  test('must contain the required fields', () => {
     expect(answerProblem(form, { action: 'accept', content: { input: 'Ada' } })).toBe('"name" is missing');
     expect(answerProblem(form, { action: 'accept' })).toBe('"content" must be an object');
   });
 
-  test('may hold more than it was asked for', () => {
+  test('may contain additional fields', () => {
     expect(answerProblem(form, { action: 'accept', content: { name: 'Ada', mood: 'fine' } })).toBe(undefined);
   });
 
-  test('that is declined or cancelled needs no content', () => {
+  test('needs no content if it is declined or cancelled', () => {
     expect(answerProblem(form, { action: 'decline' })).toBe(undefined);
     expect(answerProblem(form, { action: 'cancel' })).toBe(undefined);
   });
 
-  test('must say what it is', () => {
+  test('must have a valid action', () => {
     expect(answerProblem(form, { content: { name: 'Ada' } })).toMatch(/"action" must be/);
     expect(answerProblem(form, 'Ada' as never)).toBe('it must be an object');
   });
 });
 
-test('a visit to a page is only accepted, declined or cancelled', () => {
+test('the answer to a URL question only has an action', () => {
   const request = {
     kind: 'url',
     message: 'Sign in',
@@ -86,7 +90,7 @@ test('a visit to a page is only accepted, declined or cancelled', () => {
   expect(answerProblem(request, {})).toMatch(/"action"/);
 });
 
-test("a model's message has a role, a model and content", () => {
+test('a sampling answer has a role, a model and content', () => {
   const request = { kind: 'sampling', params: { messages: [], maxTokens: 1 } } as const;
   const text = { type: 'text', text: 'Hello' };
   expect(answerProblem(request, { role: 'assistant', model: 'm', content: text })).toBe(undefined);
@@ -97,7 +101,7 @@ test("a model's message has a role, a model and content", () => {
   expect(answerProblem(request, { role: 'assistant', model: 'm', content: [] })).toMatch(/"content"/);
 });
 
-test('roots are a list of places', () => {
+test('roots are a list of objects with a URI', () => {
   expect(answerProblem({ kind: 'roots' }, { roots: [{ uri: 'file:///a' }] })).toBe(undefined);
   expect(answerProblem({ kind: 'roots' }, { roots: [{ name: 'a' }] })).toMatch(/"roots"/);
   expect(answerProblem({ kind: 'roots' }, {})).toMatch(/"roots"/);

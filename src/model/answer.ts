@@ -1,7 +1,7 @@
 /**
- * Does an answer fit its question? Elicitation forms use the small, flat part of JSON Schema that MCP allows:
- * an object of strings, numbers, booleans and choices (one or several). Nothing here coerces; a problem is
- * returned as a phrase that completes "the answer does not fit the question: …".
+ * Validates an answer against its question. Elicitation forms use the flat subset of JSON Schema that MCP allows: an
+ * object of strings, numbers, booleans and choices (one or several). Values are never converted. A problem is returned
+ * as a phrase that completes "the answer does not fit the question: …".
  */
 import type { InputRequest, InputResponse } from './input.ts';
 import { isJsonObject, type Json, type JsonObject } from './json.ts';
@@ -74,18 +74,18 @@ function valueProblem(schema: JsonObject, value: Json): string | undefined {
 }
 
 function numberProblem({ minimum, maximum }: JsonObject, value: number): string | undefined {
-  const bound = boundMissed(value, minimum, maximum);
+  const bound = violatedBound(value, minimum, maximum);
   return bound && `must be ${bound}`;
 }
 
-function boundMissed(amount: number, least: Json | undefined, most: Json | undefined): string | undefined {
-  if (typeof least === 'number' && amount < least) return `at least ${least}`;
-  if (typeof most === 'number' && amount > most) return `at most ${most}`;
+function violatedBound(amount: number, min: Json | undefined, max: Json | undefined): string | undefined {
+  if (typeof min === 'number' && amount < min) return `at least ${min}`;
+  if (typeof max === 'number' && amount > max) return `at most ${max}`;
   return undefined;
 }
 
 function stringProblem(schema: JsonObject, value: string): string | undefined {
-  const bound = boundMissed([...value].length, schema.minLength, schema.maxLength);
+  const bound = violatedBound([...value].length, schema.minLength, schema.maxLength);
   if (bound) return `must have ${bound} characters`;
   const choices = choicesOf(schema);
   if (choices && !choices.includes(value)) return `must be one of ${listed(choices)}`;
@@ -119,16 +119,16 @@ function isRealDate(date: string): boolean {
 }
 
 function choicesProblem(schema: JsonObject, values: readonly Json[]): string | undefined {
-  const bound = boundMissed(values.length, schema.minItems, schema.maxItems);
-  if (bound) return `must name ${bound}`;
-  if (new Set(values).size < values.length) return 'must not name anything twice';
+  const bound = violatedBound(values.length, schema.minItems, schema.maxItems);
+  if (bound) return `must contain ${bound}`;
+  if (new Set(values).size < values.length) return 'must not contain anything twice';
   const choices = isJsonObject(schema.items) ? choicesOf(schema.items) : undefined;
   if (choices?.length && !values.every((value) => choices.includes(value)))
-    return `must hold only ${listed(choices)}`;
-  return values.every((value) => typeof value === 'string') ? undefined : 'must hold only strings';
+    return `must contain only ${listed(choices)}`;
+  return values.every((value) => typeof value === 'string') ? undefined : 'must contain only strings';
 }
 
-/** The permitted values, from `enum`, or from titled choices in `oneOf` or `anyOf`. */
+/** The allowed values, from `enum`, or from titled choices in `oneOf` or `anyOf`. */
 function choicesOf(schema: JsonObject): readonly Json[] | undefined {
   if (Array.isArray(schema.enum)) return schema.enum;
   const titled = schema.oneOf ?? schema.anyOf;

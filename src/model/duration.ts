@@ -1,8 +1,8 @@
-/** Lengths of time and sizes as people write them. */
+/** Durations and sizes as people write them. */
 import { InvalidOptions } from './errors.ts';
 import { shown } from './thrown.ts';
 
-/** A length of time as people write it (`'30s'`, `'24h'`), or a number of milliseconds. */
+/** A duration with a unit (`'30s'`, `'24h'`), or a number of milliseconds. */
 export type Duration = number | `${number}${keyof typeof unitMs}`;
 
 const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -14,14 +14,14 @@ function invalidDuration(given: unknown, where?: string): InvalidOptions {
   );
 }
 
-/** `where` names the call or option that got the duration, for the message if it is none. */
+/** `where` names the call or option, for the error message. */
 export function toMs(duration: Duration, where?: string): number {
   const ms = amountOf(duration, /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/, unitMs);
   if (!Number.isSafeInteger(ms) || ms < 0) throw invalidDuration(duration, where);
   return ms;
 }
 
-/** An amount of data as people write it (`'500 MB'`, `'2 GB'`, powers of a thousand), or a number of bytes. */
+/** A size with a unit (`'500 MB'`, `'2 GB'`; powers of 1,000), or a number of bytes. */
 export type Size = number | `${number}${' ' | ''}${keyof typeof unitBytes}`;
 
 const unitBytes = { KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12 } as const;
@@ -40,7 +40,7 @@ export function toBytes(size: Size): number {
   return bytes;
 }
 
-/** NaN if it is neither a number nor a number with one of the units. */
+/** NaN if `given` is neither a number nor a number with one of the units. */
 function amountOf(given: unknown, form: RegExp, units: Readonly<Record<string, number>>): number {
   if (typeof given === 'number') return given;
   const [, amount, unit] = (typeof given === 'string' && form.exec(given)) || [];

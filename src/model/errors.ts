@@ -84,7 +84,7 @@ export const errorCodes = {
   UnknownQuestion: ['UNKNOWN_QUESTION'],
   ServerUnreachable: ['SERVER_UNREACHABLE'],
   Detached: ['DETACHED'],
-  /** Errors that only logs and callers see, and errors of `holdfast/testing`. */
+  /** Errors that appear only in logs and in responses, and errors of `holdfast/testing`. */
   HoldfastError: [
     'ARGUMENT_REFUSED',
     'CALL_ENDED',
@@ -116,7 +116,7 @@ export type ValueCode = CodeOf<'InvalidValue'>;
 export type RefusalCode = CodeOf<'Refusal'>;
 export type StoreErrorCode = CodeOf<'StoreError'>;
 
-/** Every error that Holdfast throws on purpose. The message is a sentence for people, the code is for programs. */
+/** The base class of all errors that Holdfast throws. The message is for people, the code is for programs. */
 export class HoldfastError extends Error {
   readonly code: ErrorCode;
 
@@ -130,7 +130,7 @@ export class HoldfastError extends Error {
   }
 }
 
-/** The program is wrong: an option, the definition of a tool, or an argument of a method. */
+/** A mistake in the program: an option, the definition of a tool, or an argument of a method. */
 export class InvalidOptions extends HoldfastError {
   declare readonly code: OptionsCode;
 
@@ -139,7 +139,7 @@ export class InvalidOptions extends HoldfastError {
   }
 }
 
-/** A value cannot be kept, or there are too many of them. A handler may catch this and do without. */
+/** A value cannot be stored, or there are too many of them. A handler may catch this error and continue. */
 export class InvalidValue extends HoldfastError {
   declare readonly code: ValueCode;
 
@@ -148,12 +148,15 @@ export class InvalidValue extends HoldfastError {
   }
 }
 
-/** What the engine relies on fails. The message is for whoever runs it, and may say where; callers are told less. */
+/**
+ * Something that the engine depends on fails. The message is for operators and may name the location. Callers get
+ * `forCallers` instead.
+ */
 export abstract class Unavailable extends HoldfastError {
   abstract get forCallers(): string;
 }
 
-/** A command that the rules do not allow in the task's present state. Nothing was changed. */
+/** The rules do not allow the command in the task's current state. Nothing was changed. */
 export class Refusal extends HoldfastError {
   declare readonly code: RefusalCode;
 
@@ -162,7 +165,7 @@ export class Refusal extends HoldfastError {
   }
 }
 
-/** The refusal with this code, in words. */
+/** Creates the refusal with this code and its message. */
 export function refusal<Code extends RefusalCode>(
   code: Code,
   ...about: Parameters<(typeof refusals)[Code]>
@@ -174,21 +177,19 @@ export function refusal<Code extends RefusalCode>(
 const refusals = {
   TASK_NOT_FOUND: (taskId: string) =>
     `There is no task ${taskId}. It may have been purged after its retention ended.`,
-  TASK_IS_DONE: (taskId: string) => `Task ${taskId} is done, and a task that is done never changes again.`,
-  /** The handler has ended and the task only waits for its subtasks. */
+  TASK_IS_DONE: (taskId: string) => `Task ${taskId} is done and can no longer change.`,
   TASK_IS_ENDING: (taskId: string) =>
-    `The handler of task ${taskId} has ended; the task only waits for its subtasks.`,
-  /** The worker that sent the command no longer holds the task. It must stop its pass and touch nothing. */
+    `The handler of task ${taskId} has ended, and the task only waits for its subtasks.`,
+  /** The worker that sent the command no longer has the claim. It must stop its pass and write nothing. */
   CLAIM_LOST: (taskId: string, epoch: number, currentEpoch: number) =>
-    `Claim ${epoch} on task ${taskId} was lost: claim ${currentEpoch} has taken its place.`,
-  /** There is nothing to claim. */
+    `Claim ${epoch} on task ${taskId} was lost: claim ${currentEpoch} has replaced it.`,
   NOT_CLAIMABLE: (
     taskId: string,
     reason: 'done' | 'parked' | 'held by a living worker' | 'still running in this process',
   ) => `Task ${taskId} cannot be claimed now: it is ${reason}.`,
-  /** The task changed since the worker last read it; parking now could miss a wake-up. */
+  /** The task changed after the worker last read it. Parking it now could miss a wake-up. */
   TASK_MOVED: (taskId: string, seenVersion: number, version: number) =>
-    `Task ${taskId} moved from version ${seenVersion} to ${version} while its worker was about to park it.`,
+    `Task ${taskId} changed from version ${seenVersion} to ${version} before its worker could park it.`,
   BAD_ANSWER: (key: string, problem: string) =>
     `The answer to "${key}" does not fit the question: ${problem}. No answer was applied.`,
   /** Another process is already delivering the question to a person. */
@@ -197,42 +198,43 @@ const refusals = {
     `Task ${taskId} has no open question "${key}": it was answered or withdrawn, or never asked.`,
   IDEMPOTENCY_KEY_REUSED: (idempotencyKey: string) =>
     `The idempotency key "${idempotencyKey}" already belongs to a task with other arguments. Use a new key for new work.`,
-  /** The requestor named a task that it has named before. */
+  /** The caller chose the id of a task that already exists (SEP-1686). */
   TASK_EXISTS: (taskId: string) =>
-    `Task ID already exists: ${taskId}. The request that first used it is being carried out, or was.`,
-  /** Its id has been sent, so that it no longer belongs to the request that created it. */
-  ALREADY_PUBLISHED: (taskId: string) => `Task ${taskId} has been published: only its own rules end it now.`,
+    `Task ID already exists: ${taskId}. An earlier request created this task. Use a new id.`,
+  /** The id of the task has been sent, so that the task no longer ends with the request that created it. */
+  ALREADY_PUBLISHED: (taskId: string) =>
+    `Task ${taskId} has been published, and no longer ends with its request.`,
   NOT_A_ROOT: (taskId: string, rootId: string) =>
-    `Task ${taskId} is a subtask and goes only together with its whole tree, whose root is ${rootId}.`,
+    `Task ${taskId} is a subtask. It can only be removed with its whole tree; the root is ${rootId}.`,
   STILL_RETAINED: (taskId: string, until: number | null) =>
     until === null
       ? `Task ${taskId} is kept without limit.`
       : `Task ${taskId} is kept until ${new Date(until).toISOString()}.`,
-  STILL_ALIVE: (taskId: string) => `Task ${taskId} is not done, and retention never ends live work.`,
+  STILL_ALIVE: (taskId: string) => `Task ${taskId} is not done, and only finished tasks are removed.`,
   DEADLINE_NOT_REACHED: (taskId: string, deadlineAt: number | null) =>
     deadlineAt === null
       ? `Task ${taskId} has no deadline.`
-      : `The deadline of task ${taskId} is only at ${new Date(deadlineAt).toISOString()}.`,
-  NOT_RETRYABLE: (taskId: string, standing: string) =>
-    standing === 'completed'
-      ? `Task ${taskId} has completed. Only what failed, was lost or was cancelled can be retried.`
-      : `Task ${taskId} is ${standing}: cancel it first, or wait for its end. Only what failed, was lost or was cancelled can be retried.`,
+      : `Task ${taskId} has not reached its deadline of ${new Date(deadlineAt).toISOString()}.`,
+  NOT_RETRYABLE: (taskId: string, status: string) =>
+    status === 'completed'
+      ? `Task ${taskId} has completed. Only failed, lost and cancelled tasks can be retried.`
+      : `Task ${taskId} is ${status}. Cancel it first, or wait until it ends. Only failed, lost and cancelled tasks can be retried.`,
   GIVEN_UP: () => 'The caller no longer waits for this command.',
 } satisfies Record<RefusalCode, (...about: never[]) => string>;
 
-/** Whether this is an error of Holdfast with one of these codes. Anything can be thrown: proxies may throw, too. */
+/** True for a Holdfast error with one of these codes. Never throws, even for a proxy. */
 export function hasCode(error: unknown, ...codes: readonly ErrorCode[]): error is HoldfastError {
   return attempted(() => error instanceof HoldfastError && codes.includes(error.code)) === true;
 }
 
-/** For `promise.catch`: resolves to undefined if the error has one of these codes. */
+/** For `promise.catch`: returns undefined for an error with one of these codes, and throws every other error. */
 export function ignoring(...codes: readonly ErrorCode[]) {
   return (error: unknown): undefined => {
     if (!hasCode(error, ...codes)) throw error;
   };
 }
 
-/** For `promise.catch`: resolves to undefined if the command was refused. */
+/** For `promise.catch`: returns undefined for a refusal, and throws every other error. */
 export function ignoringRefusals(error: unknown): undefined {
   if (!(error instanceof Refusal)) throw error;
 }

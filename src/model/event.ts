@@ -1,8 +1,8 @@
-/** What happened to a task in one commit. The events of a task, in the order of its versions, are its story. */
+/** What happened to a task in one commit. The events of all its commits, by version, are the task's history. */
 import type { Outcome } from './outcome.ts';
 import type { Progress, TaskId } from './task.ts';
 
-/** What a handler reports about itself. */
+/** What a handler reports to its caller. */
 export interface Report {
   readonly message?: string;
   readonly progress?: Progress;
@@ -19,9 +19,9 @@ export type TaskEvent =
   | { readonly type: 'childDone'; readonly childId: TaskId; readonly outcome: Outcome['kind'] }
   | { readonly type: 'parked'; readonly until: number | null }
   | { readonly type: 'released' }
-  /** Its process died or fell silent before it got anywhere: it rests, so that the next process does not follow at once. */
+  /** Its process died or stopped before the pass added to the journal. The task pauses before it can kill the next one. */
   | { readonly type: 'rested'; readonly until: number; readonly takenFrom: string }
-  /** It is a suspect, and has its process for itself. */
+  /** The task may have killed its last processes, and now runs alone in one. */
   | { readonly type: 'isolated' }
   | { readonly type: 'stuck'; readonly message: string; readonly until: number }
   | { readonly type: 'completed'; readonly name: string }
@@ -30,6 +30,6 @@ export type TaskEvent =
   | { readonly type: 'delivering' | 'undelivered'; readonly key: string }
   | { readonly type: 'awaited'; readonly until: number }
   | { readonly type: 'published' }
-  /** A plain client knows the task from here on. */
+  /** The plain call was answered with a way to continue it. From now on the client knows the task. */
   | { readonly type: 'handedOver' }
   | { readonly type: 'removed' };

@@ -1,4 +1,4 @@
-/** Names for tasks and values: random ids, and digests that do not depend on the order of keys. */
+/** Random ids, and digests of values that do not depend on the order of keys. */
 
 import { runtime } from '../runtime/runtime.ts';
 import type { Json } from './json.ts';
@@ -7,7 +7,7 @@ const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 
 const idBytes = 20;
 
-/** An identifier of 160 random bits. */
+/** An id of 160 random bits. */
 export function newId(): string {
   return idFrom(runtime.randomBytes(idBytes));
 }
@@ -16,8 +16,8 @@ export function newId(): string {
 const ordered = [...alphabet].sort();
 
 /**
- * The identifier of a task: 145 random bits. For anonymous callers it is the only key to a task, so nobody may guess
- * it. Its first three characters count units of 32 ms, so that tasks that are made together share pages of the index.
+ * The id of a task. For anonymous callers it is the only key to the task, so it has 145 random bits. The first three
+ * characters count units of 32 ms, so that tasks created together share pages of the database index.
  */
 export function newTaskId(): string {
   const unit = Math.floor(runtime.now() / 32);
@@ -25,7 +25,7 @@ export function newTaskId(): string {
   return moment + newId().slice(moment.length);
 }
 
-/** Bytes in base 32. An id must never start with `-`, because people paste ids into terminals. */
+/** The bytes in base 32: an id must not start with `-`, because people paste ids into terminals. */
 export function idFrom(bytes: Uint8Array): string {
   let id = '';
   let bits = 0;
@@ -42,7 +42,7 @@ export function idFrom(bytes: Uint8Array): string {
   return id;
 }
 
-/** A fingerprint of a value that does not depend on the order of its keys. */
+/** A digest of a value that does not depend on the order of its keys. */
 export async function digestOf(value: Json): Promise<string> {
   const bytes = new TextEncoder().encode(canonical(value));
   return Buffer.from(await runtime.sha256(bytes)).toString('base64url');

@@ -1,4 +1,4 @@
-/** Questions that a task puts to its requestor, and their answers: the neutral form of MCP's input requests. */
+/** A task's questions to its caller and their answers, independent of the dialect: MCP's input requests and responses. */
 import type { JsonObject } from './json.ts';
 import type { SamplingAnswer, SamplingRequest } from './sampling.ts';
 
@@ -8,9 +8,9 @@ export type InputRequest = (
   | { readonly kind: 'sampling'; readonly params: SamplingRequest }
   | { readonly kind: 'roots' }
 ) & {
-  /** The client is asked to make a task of it, if it can, so that no connection has to stay open for the answer. */
+  /** Asks the client to create a task for the question, if it can, so that no connection has to stay open. */
   readonly asTask?: true;
-  /** Only a person may answer, not a model that continues a call with plain tools. */
+  /** Only a person may answer, not the model of a plain client. */
   readonly person?: true;
 };
 
@@ -29,7 +29,7 @@ export type RootsAnswer = {
 /** The answer to a question of any kind. */
 export type Answer = FormAnswer | UrlAnswer | SamplingAnswer | RootsAnswer;
 
-/** As it came over the wire; `answerProblem` tells whether it fits the question. */
+/** An answer as it arrived. `answerProblem` validates it. */
 export type InputResponse = JsonObject;
 
 interface InputBase {
@@ -38,26 +38,27 @@ interface InputBase {
   readonly askedAt: number;
 }
 
-/** A question on its way to a person, on a connection that is open: who carries it, and until when at least. */
+/** A question that is being delivered to a person on an open connection. */
 export interface Delivery {
-  /** The process. */
+  /** The process that delivers it. */
   readonly by: string;
-  /** The stream, as that process calls it. */
+  /** That process's name for the stream. */
   readonly stream: string;
+  /** No other stream delivers the question before this time. */
   readonly until: number;
 }
 
 export interface OpenInput extends InputBase {
   readonly state: 'open';
-  /** At most one at a time, so that nobody is asked twice. */
+  /** At most one at a time, so that a person is not asked twice. */
   readonly delivery?: Delivery;
-  /** The task that the client made of the question; the answer is its result. */
+  /** The task that the client created for the question. Its result is the answer. */
   readonly entrusted?: AskedAsTask;
 }
 
 export interface AskedAsTask {
   readonly taskId: string;
-  /** The words in which the client speaks of it. */
+  /** The dialect of the client's task. */
   readonly dialect: string;
 }
 
@@ -67,7 +68,7 @@ export interface AnsweredInput extends InputBase {
   readonly response: InputResponse;
 }
 
-/** Nobody needs the answer any more: the question timed out, or the task ended first. */
+/** The answer is no longer needed: the question timed out, or the task ended first. */
 export interface WithdrawnInput extends InputBase {
   readonly state: 'withdrawn';
   readonly withdrawnAt: number;
@@ -76,7 +77,7 @@ export interface WithdrawnInput extends InputBase {
 export type SettledInput = AnsweredInput | WithdrawnInput;
 export type InputRecord = OpenInput | SettledInput;
 
-/** The author's key, with `~n` from its second occurrence on, so that no key ever stands for two questions. */
+/** Returns the author's key, with `~2`, `~3` … if it was used before, so that every question has its own key. */
 export function freshKey(inputs: readonly InputRecord[], wanted: string): string {
   const used = new Set(inputs.map((input) => input.key));
   if (!used.has(wanted)) return wanted;

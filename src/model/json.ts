@@ -1,4 +1,4 @@
-/** What JSON can carry: the only values that are ever stored. */
+/** A value that JSON can represent. Only such values are stored. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
 export type JsonObject = { readonly [key: string]: Json };
@@ -7,10 +7,10 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What a value becomes when it is stored as JSON and read again, as the value of a step is. */
+/** The type of a value after it was stored as JSON and read again, like the value of a step. */
 export type Jsonify<T> = IsAny<T> extends true ? T : unknown extends T ? T : JsonForm<T>;
 
-/** Stands for a value that JSON cannot carry: a function, a `Map`, a `bigint` and the like. Compiler errors show it. */
+/** Marks a type that JSON cannot represent, such as a function, a `Map` or a `bigint`. Shown in compiler errors. */
 export interface HasNoJsonForm<T> {
   readonly '~hasNoJsonForm': T;
 }
@@ -26,7 +26,7 @@ type JsonForm<T> = T extends Json | undefined | void
         ? { [I in keyof T]: JsonItem<T[I]> }
         : JsonMembers<T>;
 
-/** Class instances lose their methods, and members that may be undefined may be missing. */
+/** Class instances lose their methods. Members that may be undefined become optional. */
 type JsonMembers<T> = Flat<
   { [K in keyof T as MemberKey<T, K, 'required'>]: Jsonify<T[K]> } & {
     [K in keyof T as MemberKey<T, K, 'optional'>]?: Jsonify<Exclude<T[K], undefined>>;

@@ -1,6 +1,6 @@
 /**
- * How long names may be that somebody else chooses and that stores have in their indexes. An entry of an index in
- * Postgres has room for 2,704 bytes, and the longest owner, tool and idempotency key must fit into one.
+ * Limits for names that others choose and that databases index. An index entry of Postgres has at most 2,704 bytes, and
+ * an owner, a tool and an idempotency key of maximum length must fit into one entry.
  */
 import { InvalidValue } from './errors.ts';
 
@@ -11,7 +11,7 @@ export const maxVersionLength = 128;
 
 export function checkOwner(owner: string): void {
   const advice =
-    'Use a shorter text for each owner, such as its id; of a token it is issuer, subject and client.';
+    'Use a shorter name for the owner, such as an id. With bearer tokens, the owner is made of issuer, subject and client.';
   checkLength('The owner of the task', owner, maxOwnerLength, advice);
 }
 
@@ -19,24 +19,27 @@ export function checkIdempotencyKey(key: string): void {
   checkLength('The idempotency key', key, maxIdempotencyKeyLength, 'Use a shorter one, such as a UUID.');
 }
 
-function checkLength(what: string, text: string, most: number, advice: string): void {
-  const bytes = bytesOf(text, most);
-  if (bytes > most)
+function checkLength(what: string, text: string, max: number, advice: string): void {
+  const bytes = bytesOf(text, max);
+  if (bytes > max)
     throw new InvalidValue(
       'NAME_TOO_LONG',
-      `${what} is ${counted(bytes)} bytes long, and may have at most ${counted(most)}. ${advice}`,
+      `${what} is ${counted(bytes)} bytes long. The maximum is ${counted(max)} bytes. ${advice}`,
     );
 }
 
-/** An owner for records that only mention it. */
+/** Cuts an owner that is too long, for records that only mention it. */
 export function shortened(owner: string): string {
   return bytesOf(owner, maxOwnerLength) <= maxOwnerLength ? owner : `${owner.slice(0, 128)}…`;
 }
 
-/** As UTF-8 and with the escapes of JSON, which are never shorter than those of a store. */
-function bytesOf(text: string, enough: number): number {
-  const longestEscape = 6;
-  if (text.length * longestEscape <= enough) return text.length;
+/**
+ * The length in UTF-8, with the escapes of JSON, which are never shorter than those of a store. If the length cannot exceed
+ * `max`, it is not computed exactly.
+ */
+function bytesOf(text: string, max: number): number {
+  const maxEscapeLength = 6;
+  if (text.length * maxEscapeLength <= max) return text.length;
   return new TextEncoder().encode(JSON.stringify(text)).length - '""'.length;
 }
 

@@ -1,7 +1,7 @@
 import type { InputKind } from './input.ts';
 import type { Json } from './json.ts';
 
-/** What the plain call would have returned. */
+/** The result that the plain call would have returned. */
 export interface Success {
   readonly kind: 'result';
   readonly isError: false;
@@ -9,25 +9,25 @@ export interface Success {
 }
 
 export type Failed =
-  /** The call's own error result; an ordinary exception of a handler ends here. */
+  /** An error result of the call. An ordinary exception of a handler becomes one. */
   | { readonly kind: 'result'; readonly isError: true; readonly value: Json }
-  /** A protocol-level failure. Without a code the dialect chooses one. */
+  /** A protocol error. If `code` is absent, the dialect chooses one. */
   | {
       readonly kind: 'failure';
       readonly message: string;
       readonly code?: number;
       readonly data?: Json;
-      /** It had to ask its requestor something that the requestor cannot answer. */
+      /** The task asked a question of this kind, and its caller cannot answer that kind. */
       readonly unaskable?: InputKind;
     }
   | { readonly kind: 'cancelled'; readonly reason?: string }
-  /** The work cannot be resumed honestly and its fate is unknown. */
+  /** The work cannot be resumed correctly, and nobody knows how far it got. */
   | { readonly kind: 'lost'; readonly message: string };
 
-/** How a task ended. Each dialect words it in its own statuses. */
+/** How a task ended. Each dialect maps it to its own statuses. */
 export type Outcome = Success | Failed;
 
-/** In one word, for those who count: an error result is told apart from a good one. */
+/** One word for the outcome, as a label for metrics. It distinguishes error results from successful ones. */
 export function outcomeWord(outcome: Outcome): 'result' | 'error' | 'failure' | 'cancelled' | 'lost' {
   return outcome.kind === 'result' && outcome.isError ? 'error' : outcome.kind;
 }

@@ -1,4 +1,4 @@
-/** All pages of a list, one after the other. `read` is given the cursor of each, and none for the first. */
+/** Reads all pages of a list. `read` receives the cursor of the page, or no cursor for the first page. */
 export async function* pagesOf<Page extends { readonly nextCursor?: string }>(
   read: (from: { readonly cursor?: string }) => Promise<Page>,
 ): AsyncGenerator<Page> {

@@ -7,7 +7,7 @@ import { redactTask, redactValue, secretFields } from './redaction.ts';
 
 const fields = secretFields(['apiKey', 'card.number', 'items[].token']);
 
-test('declared fields are hidden, and nothing else is', () => {
+test('only declared fields are hidden', () => {
   const value = {
     apiKey: 's3cret',
     card: { number: 4111, holder: 'Ada' },
@@ -33,43 +33,43 @@ test.each<[string, Json, Json]>([
   ['a whole object', { apiKey: { a: 1 } }, { apiKey: '[redacted]' }],
   ['a text instead of everything', 's3cret', '[redacted]'],
   ['nothing', { card: null }, { card: null }],
-])('where a value has another shape, more is hidden rather than less: %s', (_, value, shown) => {
+])('if a value has another shape, more is hidden, not less: %s', (_, value, shown) => {
   expect(redactValue(value, fields)).toEqual(shown);
 });
 
-test('of a tool that nobody knows, everything is hidden', () => {
+test('everything of an unknown tool is hidden', () => {
   expect(redactValue({ a: 1 }, 'all')).toBe('[redacted]');
 });
 
-test('keys that look like parts of an object are only keys', () => {
+test('a key named __proto__ stays an ordinary key', () => {
   const value = JSON.parse('{"__proto__": {"apiKey": 1}, "apiKey": 2}');
   expect(JSON.stringify(redactValue(value, fields))).toBe('{"__proto__":{"apiKey":1},"apiKey":"[redacted]"}');
 });
 
 test.each(['', '.', 'a.', '.a', 'a..b', 'a[0]', '[]', 'a[', 'a]b', 'a b', '$.a[*]', 7, null])(
-  '%j is no path, and it is said what is',
+  '%j is refused as a path, with an example',
   (path) => {
     expect(() => secretFields([path as string])).toThrow(expect.objectContaining({ code: 'INVALID_SECRET' }));
     expect(() => secretFields([path as string])).toThrow('"items[].token"');
   },
 );
 
-test('one path alone is no list of paths', () => {
+test('a single path instead of a list is refused', () => {
   expect(() => secretFields('apiKey' as never)).toThrow(expect.objectContaining({ code: 'INVALID_SECRET' }));
 });
 
 const secret = 'hunter2-';
-/** A value with a secret in every declared field, and other things around. */
-const planted = fc.record({
+/** A value with a secret in every declared field, and with other fields. */
+const withSecrets = fc.record({
   apiKey: fc.nat().map((n) => `${secret}${n}`),
   card: fc.record({ number: fc.constant(`${secret}card`), holder: fc.string() }),
   items: fc.array(fc.record({ token: fc.nat().map((n) => [`${secret}${n}`]), name: fc.jsonValue() })),
   other: fc.jsonValue(),
 });
 
-test('whatever a task was asked, told and gave, no declared field of it is shown', () => {
+test('declared fields of answers, results and events are hidden everywhere in a task', () => {
   fc.assert(
-    fc.property(planted, planted, planted, (answer, result, event) => {
+    fc.property(withSecrets, withSecrets, withSecrets, (answer, result, event) => {
       const { task, claim } = claimed(created(aTask()));
       const request = { kind: 'form', message: 'Which card?', schema: {} } as const;
       did(rules.ask(now(task), claim, { key: 'card', request }, 1));

@@ -1,13 +1,13 @@
 import type { Task } from './task.ts';
 
 /**
- * How long a finished task is kept. Retention never ends live work: that is the deadline's business alone.
- * `ms: null` keeps the task without limit.
+ * How long a finished task is kept. Retention never ends live work: only the deadline does. `ms: null` keeps the task
+ * without limit.
  */
 export type Retention =
-  /** The author's default, and SEP-1686's keepAlive: counted from the end. */
+  /** The author's default, and SEP-1686's keepAlive: counted from the end of the task. */
   | { readonly from: 'finish'; readonly ms: number | null }
-  /** A requestor's ttl: a wish counted from creation. A result stays readable for `floorMs` after the end at least. */
+  /** A caller's ttl: counted from creation. The task is kept for at least `floorMs` after its end. */
   | { readonly from: 'creation'; readonly ms: number | null; readonly floorMs: number };
 
 export function keepUntil(retention: Retention, createdAt: number, finishedAt: number): number | null {
@@ -18,12 +18,12 @@ export function keepUntil(retention: Retention, createdAt: number, finishedAt: n
 }
 
 /**
- * The ttl that a peer is shown, counted from the task's creation; null without limit. While a tree lives it is never
- * in the past, so it grows for work that outlives the wish. A subtask's ends with its tree's, not before or after.
+ * The ttl that peers see, counted from the task's creation; null without limit. It never ends before a live tree does: if
+ * the work outlives the requested ttl, the reported one grows. The ttl of a subtask ends together with that of its tree.
  */
 export function reportedTtl(task: Task, root: Task, now: number): number | null {
-  const ofTree = ttlOfTree(root, now);
-  return ofTree === null ? null : root.createdAt + ofTree - task.createdAt;
+  const treeTtl = ttlOfTree(root, now);
+  return treeTtl === null ? null : root.createdAt + treeTtl - task.createdAt;
 }
 
 function ttlOfTree(root: Task, now: number): number | null {

@@ -1,4 +1,4 @@
-/** What a server asks of a client's model, and what the model answers: the protocol's shapes, without its SDK. */
+/** Requests to the client's model and their results: the protocol's types, without the SDK. */
 import type { JsonObject } from './json.ts';
 
 type Annotations = {
@@ -12,7 +12,7 @@ type Described = { readonly annotations?: Annotations; readonly _meta?: JsonObje
 type Text = Described & { readonly type: 'text'; readonly text: string };
 type Media = Described & {
   readonly type: 'image' | 'audio';
-  /** In base64. */
+  /** Base64. */
   readonly data: string;
   readonly mimeType: string;
 };
@@ -26,7 +26,7 @@ type ToolUse = {
 type ToolOutput = {
   readonly type: 'tool_result';
   readonly toolUseId: string;
-  /** Content as in the result of a call. */
+  /** Content blocks, as in the result of a tool call. */
   readonly content: readonly (JsonObject & { readonly type: string })[];
   readonly structuredContent?: JsonObject;
   readonly isError?: boolean;
@@ -64,6 +64,6 @@ export type SamplingRequest = {
 /** The result of `sampling/createMessage`. */
 export type SamplingAnswer = SamplingMessage & {
   readonly model: string;
-  /** `endTurn`, `stopSequence`, `maxTokens`, `toolUse`, or what else the provider calls it. */
+  /** `endTurn`, `stopSequence`, `maxTokens`, `toolUse`, or a word of the provider. */
   readonly stopReason?: string;
 };

@@ -1,4 +1,4 @@
-/** Standard Schema with JSON Schema, as far as it is used here: zod 4 and other libraries follow it. */
+/** The part of Standard Schema and its JSON Schema extension that we use. zod 4 and other libraries implement it. */
 export interface Schema<Input = unknown, Output = Input> {
   readonly '~standard': {
     readonly version: 1;
@@ -20,14 +20,14 @@ type Checked<Output> =
       }[];
     };
 
-/** What a caller writes for a schema. */
+/** The type that a caller passes. */
 export type InputOf<S> = S extends Schema<infer Input, unknown> ? Input : never;
-/** What a handler gets of it. */
+/** The type that a handler receives after validation. */
 export type OutputOf<S> = S extends Schema<unknown, infer Output> ? Output : never;
 
 /**
- * The input of a tool as the argument of a method, with what follows it: required if the schema requires it, and
- * empty if there is no schema.
+ * The parameters of a method that takes a tool's input, followed by `Rest`. The input is required if the schema requires
+ * it, and empty if there is no schema.
  */
 export type InputArguments<Input, Rest extends unknown[] = []> = Input extends Schema
   ? undefined extends InputOf<Input>

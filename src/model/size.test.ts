@@ -8,7 +8,7 @@ test('a size is a number of bytes, or a number with a unit', () => {
 });
 
 test.each(['', '2', 'GB', '-1 MB', '2 gb', '2  GB', '1e3 MB', 1.5, -1, NaN, Infinity, null])(
-  '%j is refused, and it is said what to write instead',
+  '%j is refused with an example of a size',
   (given) => {
     expect(() => toBytes(given as Size)).toThrow(expect.objectContaining({ code: 'INVALID_SIZE' }));
     expect(() => toBytes(given as Size)).toThrow("such as '500 MB' or '2 GB'");

@@ -1,4 +1,4 @@
-/** How a task stands, in one word for people who look over many: its phase, and once it is done how it ended. */
+/** The status of a task for operators: its phase while it is live, and its outcome once it is done. */
 import type { Task } from './task.ts';
 
 export const taskStatuses = [

@@ -1,9 +1,14 @@
 /**
- * The stored task, free of any dialect: what a peer sees is computed from it.
+ * The stored task, independent of any dialect. What a peer sees is computed from it.
  *
- * Phases: `queued`, no pass has begun; `running`, a pass has begun and the task is neither waiting nor done
- * (parked on a timer or a subtask, backing off, or released by a dead worker, it stays running); `waiting`,
- * at least one input of its own is open; `done`, final. A phase says nothing about who holds a claim.
+ * Phases:
+ * - `queued`: no pass has begun
+ * - `running`: a pass has begun, and the task is neither waiting nor done. A task that is parked on a timer or subtask, that
+ *   backs off, or that lost its worker is still running.
+ * - `waiting`: at least one question of the task itself is open
+ * - `done`: final
+ *
+ * The phase does not depend on whether a worker has claimed the task.
  */
 import { newId } from './id.ts';
 import type { InputKind, InputRecord, OpenInput, SettledInput } from './input.ts';
@@ -17,45 +22,45 @@ export type TaskId = string;
 /** The identity that may see a task. */
 export type Owner = string;
 
-/** Where a task came from, as far as later messages about it depend on that. */
+/** The request that created a task, as far as later messages about the task depend on it. */
 export interface Origin {
   readonly dialect: string;
   readonly method: string;
-  /** What the requestor calls the tool, if its name is another: a gateway carries out many tools by one. */
+  /** The name that the caller used, if it is not the name of the tool: a gateway runs many tools through one. */
   readonly calledAs?: string;
-  /** The kinds of questions that the requestor said it can answer; absent if it can answer any. */
+  /** The kinds of questions that the caller declared it can answer. Absent if it can answer any. */
   readonly answers?: readonly InputKind[];
-  /** Under which token the requestor wants to hear of progress to the end, and in which session that means something. */
+  /** The caller's progress token, and the session in which it is valid. */
   readonly progress?: { readonly token: string | number; readonly session: string };
-  /** What the requestor calls it, and by which request, in the session where these names mean something. */
+  /** The id that the caller chose for the task (SEP-1686), its request, and the session in which both are valid. */
   readonly named?: { readonly taskId: string; readonly session: string; readonly requestId: string | number };
-  /** Where its trace goes on, in whichever process. */
+  /** The trace context, for any process that continues the task. */
   readonly trace?: TaskTrace;
-  /** The task whose call this one makes again. */
+  /** The task that this one retries. */
   readonly retryOf?: TaskId;
 }
 
-/** Whose request a task belongs to as long as its id was sent to nobody. */
+/** The request that a task belongs to until its id is sent. */
 export interface Unpublished {
-  /** The process that serves the request; null between its rounds, while its caller thinks about a question. */
+  /** The process that serves the request. Null between rounds of the request, while its caller answers a question. */
   readonly servedBy: string | null;
   /** The deadline that the task will have once it is published. */
   readonly deadlineAt: number | null;
   /** Present if a repeated call can join the task, which then survives the process that serves its request. */
   readonly join?: Join;
-  /** Identifies the call (`newCall`) if none can join it and its client may cancel it at another process. */
+  /** Identifies the call (`newCall`), if no call can join the task but its client may cancel it through another process. */
   readonly call?: string;
-  /** The client cancelled its request at another process: the one that serves the request answers nothing. */
+  /** The client cancelled its request through another process. The process that serves the request sends no answer. */
   readonly isCancelled?: true;
-  /** How long the task is kept after its end, although its result was delivered. By default it is removed then. */
+  /** How long the task is kept after its result was delivered. By default it is removed at once. */
   readonly keepMs?: number;
 }
 
-/** Which calls can join the task of a plain call that was not delivered. */
+/** Which calls can join the task of a plain call whose result was not delivered. */
 export interface Join {
   /**
-   * Stands for the caller, the tool, its version and the arguments. Null once the call is continued with a request state:
-   * no other call joins it from then on.
+   * A digest of the caller, the tool, its version and the arguments. Null once the call was continued with a request
+   * state: no other call can join it after that.
    */
   readonly key: string | null;
   /** The session of the call; null if it had none. */
@@ -64,19 +69,19 @@ export interface Join {
   readonly call: string;
 }
 
-/** Of a call that was not continued. */
+/** The join data of a call that was not continued. */
 export type NewJoin = Join & { readonly key: string };
 
-/** Which call a task answers: the process that serves it, and the call. Null if there is none to find. */
+/** The call that a task answers, with the process that serves it. Null if there is none or it was lost. */
 export function answeringOf({ unpublished }: Task): string | null {
   const { servedBy, join, call = join?.call } = unpublished ?? {};
   return typeof servedBy === 'string' && call !== undefined ? answering(servedBy, call) : null;
 }
 
-/** The length of what stands for the request of a call in a session. */
+/** The length of the digest that identifies a request in a session. */
 export const requestLength = 22;
 
-/** An id for a call. If it came in a session, the id ends with what stands for its request. */
+/** Creates the id of a call. `request` identifies the request in its session; the id ends with it. */
 export function newCall(request: string | undefined): string {
   return request === undefined ? newId() : `${newId()}.${request}`;
 }
@@ -85,33 +90,33 @@ export function answering(process: string, call: string): string {
   return `${process}/${call}`;
 }
 
-/** Empty if the call was cancelled: no call takes its task from there. */
+/** The process in an `answering()` text. Empty if the call was cancelled: no other call can take over its task. */
 export function processAnswering(answering: string): string {
   return answering.slice(0, answering.lastIndexOf('/'));
 }
 
-/** The same call, when it was cancelled. */
+/** The `answering()` text of the same call after it was cancelled. */
 export function cancelledAnswering(answering: string): string {
   return answering.slice(answering.lastIndexOf('/'));
 }
 
-/** Who may advance a task now. The epoch, not the lease, decides whether a commit is accepted. */
+/** The worker that runs the task now. The epoch, not the lease, decides whether a commit is accepted. */
 export interface TaskWorker {
   readonly name: string;
-  /** When the claim was made. */
+  /** When it claimed the task. */
   readonly since: number;
-  /** How long the claim lasts without being renewed. */
+  /** How long the lease lasts without a renewal. */
   readonly leaseMs: number;
   /**
-   * Until when, by the clock of the store. It changes with every renewal. Rules compare it for equality alone: only a
-   * store can judge whether a lease has expired.
+   * The end of the lease, by the clock of the store. Every renewal changes it. Rules may only compare it for equality: only
+   * a store can decide whether a lease has expired.
    */
   readonly leaseUntil: number;
-  /** The task runs with no other beside it: if its process dies now, the task is to blame. */
+  /** The task runs alone in its process: if the process dies now, this task killed it. */
   readonly isAlone?: true;
 }
 
-/** A claim that a task's next worker wants to have. */
+/** The claim that a worker requests. */
 export type NewTaskWorker = Pick<TaskWorker, 'name' | 'leaseMs'>;
 
 export interface Progress {
@@ -129,19 +134,19 @@ interface TaskCore {
 
   readonly rootId: TaskId;
   readonly parentId?: TaskId;
-  /** Position among the parent's subtasks; meaningful, and never changed. */
+  /** The position among the parent's subtasks. Replay depends on it, so it never changes. */
   readonly ordinal: number;
   readonly depth: number;
   readonly childCount: number;
   readonly liveChildCount: number;
 
   readonly createdAt: number;
-  /** Moves with what a peer can see: status, message, progress, subtasks; not with claims or journal entries. */
+  /** The last change that a peer can see: status, message, progress or subtasks, but not claims or journal entries. */
   readonly updatedAt: number;
-  /** While the task is unpublished and cannot be joined, no later than its request is known to be open. */
+  /** While the task is unpublished and cannot be joined, this is at most the time until which its request is surely open. */
   readonly deadlineAt: number | null;
   readonly unpublished?: Unpublished;
-  /** Present from the hand-over of a plain call until the answer that names the task was delivered. */
+  /** Present from the hand-over of a plain call until the answer with the task's id was delivered. */
   readonly handedOver?: Join;
   readonly retention: Retention;
   readonly idempotency?: { readonly key: string; readonly argumentsDigest: string };
@@ -152,30 +157,30 @@ interface TaskCore {
   /** Every question ever asked, in order; a key is never used twice. */
   readonly inputs: readonly InputRecord[];
 
-  /** What was completed from outside, by name: the first value stands. */
+  /** The events that were sent to the task, by name. Only the first value of each name counts. */
   readonly completions?: Readonly<Record<string, Json>>;
-  /** How many passes in a row ended with the death or the silence of their process and left no new journal entry. */
+  /** How many consecutive passes lost their worker (it died or its lease expired) and added nothing to the journal. */
   readonly crashes?: number;
-  /** How many of them had the process for themselves. */
+  /** How many of these passes ran alone in their process. */
   readonly crashesAlone?: number;
-  /** The last pass that added to the journal. */
+  /** The epoch of the last pass that added to the journal. */
   readonly recordedIn?: number;
-  /** Why no worker can go on with it at present, and how often it was tried. */
+  /** Why no worker can continue the task at present, and how often workers tried. */
   readonly blocked?: { readonly message: string; readonly times: number };
 
   /** Grows by one with every commit of this task. */
   readonly version: number;
-  /** Number of the current claim, and of the pass that it began. A commit under an older one is refused. */
+  /** The number of the current claim and its pass. Commits under an older epoch are refused. */
   readonly epoch: number;
 }
 
 interface LiveTask extends TaskCore {
   readonly worker?: TaskWorker;
-  /** A worker may claim it whatever the clock says: `wakeAt` then tells since when, and is no timer. */
+  /** A worker may claim the task now, whatever the time. `wakeAt` is then the time since when, and not a timer. */
   readonly isReady?: true;
-  /** From when on a worker may claim the task; null while it is parked on something that will wake it. */
+  /** The time from which a worker may claim the task. Null while it is parked until a question, event or subtask wakes it. */
   readonly wakeAt: number | null;
-  /** The handler's own outcome, held back until the last subtask is done. */
+  /** The outcome of the handler, kept until the last subtask is done. */
   readonly heldOutcome?: Outcome;
 }
 
@@ -198,7 +203,7 @@ export interface DoneTask extends TaskCore {
   readonly inputs: readonly SettledInput[];
   readonly outcome: Outcome;
   readonly finishedAt: number;
-  /** When the whole tree may be purged; null without limit, and for subtasks, which go with their root. */
+  /** When the whole tree may be purged. Null without limit, and for subtasks: they are purged with their root. */
   readonly purgeAt: number | null;
 }
 
@@ -210,7 +215,7 @@ export function joinOf({ unpublished, handedOver }: Task): Join | undefined {
   return unpublished?.join ?? handedOver;
 }
 
-/** The key by which repeated calls find the task; null if none may join it. */
+/** The key by which repeated calls find the task. Null if no call may join it. */
 export function joinKeyOf(task: Task): string | null {
   const isCancelled = task.phase === 'done' && task.outcome.kind === 'cancelled';
   return isCancelled ? null : (joinOf(task)?.key ?? null);
@@ -220,7 +225,7 @@ export function openInputs(task: Task): OpenInput[] {
   return (task.inputs as readonly InputRecord[]).filter((input) => input.state === 'open');
 }
 
-/** What it takes to make a task. */
+/** What is needed to create a task. */
 export interface NewTask
   extends Pick<
     TaskCore,
@@ -228,11 +233,11 @@ export interface NewTask
   > {
   readonly arguments: Json;
   readonly deadlineMs: number | null;
-  /** Present if the task is to end with its request until it is published. */
+  /** Present if the task must end with its request until it is published. */
   readonly unpublished?: Omit<Unpublished, 'deadlineAt'> & { readonly until: number };
 }
 
-/** How long a caller should wait before it looks again: what the author says, or longer for work that takes long. */
+/** The poll interval that a caller is asked to use: the author's, or else a longer one for long work. */
 export function pollHintMs(task: Task, now: number): number {
   const until = task.phase === 'done' ? task.finishedAt : now;
   return task.pollMs ?? (until - task.createdAt > 60_000 ? 5_000 : 1_000);

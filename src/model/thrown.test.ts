@@ -16,7 +16,7 @@ const untouchable = new Proxy(
   },
 );
 
-test('an error says its message, an error without one its name, anything else what it is', () => {
+test('an error is described by its message or its name, and any other value by its kind', () => {
   expect(messageOf(new Error('No.'))).toBe('No.');
   expect(messageOf(new TypeError())).toBe('An error without a message was thrown (TypeError).');
   expect(messageOf('No.')).toBe('No.');
@@ -27,14 +27,14 @@ test('an error says its message, an error without one its name, anything else wh
   expect(messageOf(new URL('http://127.0.0.1/'))).toBe('http://127.0.0.1/');
 });
 
-test('what cannot be touched is described without an error', () => {
+test('a value that throws when it is read is described without an error', () => {
   expect(messageOf(untouchable)).toBe('Something was thrown that cannot be read.');
   expect(nameOf(untouchable)).toBe('Error');
   expect(shown(untouchable)).toBe('an object that cannot be read');
   expect(isInstance(untouchable, Error)).toBe(false);
 });
 
-test('a long message is cut, never in the middle of a character', () => {
+test('a long message is cut, but never inside a character', () => {
   expect(messageOf(new Error('x'.repeat(70_000)))).toHaveLength(65_536);
   expect(cut('short', 5)).toBe('short');
   for (let longest = 30; longest < 40; longest++) {

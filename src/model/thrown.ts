@@ -1,69 +1,69 @@
 /**
- * Anything can be thrown: objects without a prototype, proxies that throw when touched, errors whose message is a
- * BigInt. The functions here describe such a value in words. None of them ever throws.
+ * Describes thrown values. Code can throw anything: objects without a prototype, proxies that throw on every access,
+ * errors whose message is a BigInt. No function here throws.
  */
 
-/** Characters of an error's message. */
+/** Maximum length of an error's message, in characters. */
 export const maxMessageLength = 65_536;
-const longestName = 256;
+const maxNameLength = 256;
 
-/** What was thrown, as a sentence for people. */
-export function messageOf(thrown: unknown, longest = maxMessageLength): string {
-  return cut(attempted(() => wordsOf(thrown)) ?? unreadable, longest);
+/** The message of a thrown value, for people. */
+export function messageOf(thrown: unknown, maxLength = maxMessageLength): string {
+  return cut(attempted(() => textOf(thrown)) ?? unreadable, maxLength);
 }
 
 /** The name of an error's class. */
 export function nameOf(thrown: unknown): string {
   const name = attempted(() => (thrown as { name?: unknown } | null | undefined)?.name);
   return typeof name === 'string' && name !== '' && typeof thrown === 'object'
-    ? cut(name, longestName)
+    ? cut(name, maxNameLength)
     : 'Error';
 }
 
-/** `instanceof`, also for proxies: theirs may throw. */
+/** Like `instanceof`, but false if the check itself throws, as it can for a proxy. */
 export function isInstance<T>(value: unknown, kind: abstract new (...args: never[]) => T): value is T {
   return attempted(() => value instanceof kind) === true;
 }
 
-/** Any value in a few words, for a message that refuses it. Of an object only its keys: values may be secret. */
+/** Describes a value in an error message that refuses it. Shows only the keys of an object: its values may be secret. */
 export function shown(value: unknown): string {
   return cut(attempted(() => described(value)) ?? 'an object that cannot be read', 200);
 }
 
-/** The beginning of a text, with a note of how long it was. */
-export function cut(text: string, longest: number): string {
-  if (text.length <= longest) return text;
+/** Cuts a text to this length, with a note of its original length. */
+export function cut(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text;
   const note = ` … (cut, ${text.length} characters)`;
-  const kept = text.slice(0, Math.max(0, longest - note.length));
-  return `${kept.replace(/[\ud800-\udbff]$/, '')}${note}`.slice(0, longest);
+  const kept = text.slice(0, Math.max(0, maxLength - note.length));
+  return `${kept.replace(/[\ud800-\udbff]$/, '')}${note}`.slice(0, maxLength);
 }
 
 const unreadable = 'Something was thrown that cannot be read.';
 
-/** Looks only one level deep into errors of errors: they may contain each other. */
-function wordsOf(thrown: unknown, isNested = false): string {
+/** Describes the `errors` of an aggregate error only one level deep, because they may contain each other. */
+function textOf(thrown: unknown, isNested = false): string {
   if (typeof thrown === 'string' && thrown !== '') return thrown;
   if (typeof thrown !== 'object' || thrown === null) return notAnError(thrown);
   const { message, errors } = thrown as { readonly message?: unknown; readonly errors?: unknown };
   if (typeof message === 'string' && message !== '') return message;
   if (message !== undefined && message !== '') return `${nameOf(thrown)}: ${shown(message)}`;
-  // What Node throws when a host has several addresses says nothing itself.
+  // Node's error for a host with several addresses has no message of its own.
   if (Array.isArray(errors) && errors.length > 0 && !isNested)
-    return errors.slice(0, 10).map(nestedWords).join('; ');
+    return errors.slice(0, 10).map(nestedText).join('; ');
   if (message === '') return `An error without a message was thrown (${nameOf(thrown)}).`;
-  return ownWords(thrown) ?? notAnError(thrown);
+  return ownText(thrown) ?? notAnError(thrown);
 }
 
-function nestedWords(error: unknown): string {
-  return cut(attempted(() => wordsOf(error, true)) ?? unreadable, 1_000);
+function nestedText(error: unknown): string {
+  return cut(attempted(() => textOf(error, true)) ?? unreadable, 1_000);
 }
 
 function notAnError(thrown: unknown): string {
   return `Something was thrown that is not an error: ${shown(thrown)}.`;
 }
 
-/** What an object says of itself, if its class gave it something to say. */
-function ownWords(thrown: object): string | undefined {
+/** The object's `toString()`, if its class has one of its own. */
+function ownText(thrown: object): string | undefined {
   if (Array.isArray(thrown)) return undefined;
   const text = attempted(() => String(thrown));
   return text === undefined || text === '' || text.startsWith('[object ') ? undefined : text;
@@ -98,7 +98,7 @@ function describedObject(value: object): string {
     .join(', ')}${more}`;
 }
 
-/** Undefined if it throws. */
+/** The result of `act`, or undefined if it throws. */
 export function attempted<T>(act: () => T): T | undefined {
   try {
     return act();

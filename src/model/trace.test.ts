@@ -4,11 +4,11 @@ import { callersTrace, noSpan, parseTraceParent, subtasksTrace } from './trace.t
 const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
 const span = '00f067aa0ba902b7';
 
-test('a trace parent is read as it is written', () => {
+test('a traceparent is parsed', () => {
   expect(parseTraceParent(`00-${trace}-${span}-01`)).toEqual({ traceId: trace, spanId: span, flags: 1 });
 });
 
-test('what a later version says after what is known is passed over', () => {
+test('additional fields of a later version are ignored', () => {
   expect(callersTrace(`cc-${trace}-${span}-01-what-the-future`, undefined)).toEqual({
     traceparent: `00-${trace}-${span}-01`,
   });
@@ -27,15 +27,15 @@ test.each([
   ` 00-${trace}-${span}-01`,
   `00-${trace}-${span}-01\n`,
   `cc-${trace}-${span}-01-${'x'.repeat(600)}`,
-])('no trace goes on from %j', (text) => {
+])('the traceparent %j is ignored', (text) => {
   expect(callersTrace(text, 'a=b')).toBeUndefined();
 });
 
-test.each([17, '', 'ü=1', 'a=\n', `a=${'x'.repeat(511)}`])('the state %j is not passed on', (state) => {
+test.each([17, '', 'ü=1', 'a=\n', `a=${'x'.repeat(511)}`])('the tracestate %j is dropped', (state) => {
   expect(callersTrace(`00-${trace}-${span}-01`, state)).toEqual({ traceparent: `00-${trace}-${span}-01` });
 });
 
-test('a subtask has a span of its own, below that of its start, in the same trace and as sampled', () => {
+test('a subtask has its own span below the span of its start, in the same trace, with the same sampling', () => {
   const above = { traceparent: `00-${trace}-${span}-01`, tracestate: 'a=b', parent: noSpan };
   const below = subtasksTrace(above);
   expect(below).toEqual({
@@ -47,7 +47,7 @@ test('a subtask has a span of its own, below that of its start, in the same trac
   expect(new Set([span, own, below.parent]).size).toBe(3);
 });
 
-test('where the task has no span of its own, its subtasks have none either', () => {
+test('if a task has no span of its own, neither do its subtasks', () => {
   const trace2 = { traceparent: `00-${trace}-${span}-01` };
   expect(subtasksTrace(trace2)).toBe(trace2);
 });

@@ -1,12 +1,12 @@
-/** Trace contexts as W3C Trace Context writes them, and where the trace of a task stands in them. */
+/** W3C Trace Context, and the trace context of a task. */
 import { runtime } from '../runtime/runtime.ts';
 
-/** Where a trace goes on from a task. */
+/** The trace context of a task: the parent of the spans that continue its trace. */
 export interface TaskTrace {
-  /** The task's own span; before the task is made, and where nobody makes spans, the span of its caller. */
+  /** The task's own span. The caller's span before the task is created, or if no telemetry creates spans. */
   readonly traceparent: string;
   readonly tracestate?: string;
-  /** The span above the task's own, sixteen zeros if there is none; absent if the task has no span to be exported. */
+  /** The parent of the task's own span; sixteen zeros if it has none. Absent if the task has no span of its own. */
   readonly parent?: string;
 }
 
@@ -18,14 +18,14 @@ export interface TraceParent {
 
 export const noSpan = '0'.repeat(16);
 const form = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
-/** As many as everyone must pass on. */
-const longestState = 512;
+/** The length that every participant must support. */
+const maxStateLength = 512;
 
-/** Undefined if it is not well-formed: then there is no trace to go on with. */
+/** Undefined if the text is not a valid traceparent. */
 export function parseTraceParent(text: unknown): TraceParent | undefined {
-  if (typeof text !== 'string' || text.length > longestState) return undefined;
+  if (typeof text !== 'string' || text.length > maxStateLength) return undefined;
   const [, version, traceId, spanId, flags, rest] = form.exec(text) ?? [];
-  // Later versions may say more after what is known; this one says nothing more.
+  // Later versions may add fields at the end; version 00 has none.
   if (version === undefined || (version === '00' && rest !== undefined)) return undefined;
   return { traceId: traceId!, spanId: spanId!, flags: Number.parseInt(flags!, 16) };
 }
@@ -34,16 +34,18 @@ export function formatTraceParent({ traceId, spanId, flags }: TraceParent): stri
   return `00-${traceId}-${spanId}-${(flags & 1).toString(16).padStart(2, '0')}`;
 }
 
-/** The caller's trace, if what it sent is one; a state that cannot be passed on is left out. */
+/** The caller's trace, or undefined if its traceparent is invalid. An invalid tracestate is dropped. */
 export function callersTrace(traceparent: unknown, tracestate: unknown): TaskTrace | undefined {
   const parsed = parseTraceParent(traceparent);
   if (!parsed) return undefined;
   const isState =
-    typeof tracestate === 'string' && tracestate.length <= longestState && /^[\x20-\x7e]+$/.test(tracestate);
+    typeof tracestate === 'string' &&
+    tracestate.length <= maxStateLength &&
+    /^[\x20-\x7e]+$/.test(tracestate);
   return { traceparent: formatTraceParent(parsed), ...(isState && { tracestate }) };
 }
 
-/** A subtask has a span of its own below the one that started it. Without one its parent's stands for both. */
+/** The trace of a subtask: a new span below a new span for its start. A task without its own span shares its trace. */
 export function subtasksTrace(trace: TaskTrace): TaskTrace {
   const above = trace.parent === undefined ? undefined : parseTraceParent(trace.traceparent);
   if (!above) return trace;
@@ -56,6 +58,6 @@ export function subtasksTrace(trace: TaskTrace): TaskTrace {
 
 function newSpanId(): string {
   const bytes = runtime.randomBytes(8);
-  bytes[0]! |= 1; // Never all zeros, which stands for no span.
+  bytes[0]! |= 1; // Never all zeros, which means no span.
   return bytes.toString('hex');
 }

@@ -1,20 +1,23 @@
 /**
- * The port of the audit log: what happened to whose tasks, and on whose behalf. It says who and when, never what was
- * sent, asked, answered or returned. What belongs to a commit travels in its `Change`, and the store writes it in the
- * same transaction; everything else is appended. No entry ever changes, and none goes before its retention is over.
- * Entries outlive the task that they tell of. `testAudit()` in `holdfast/testing` examines every implementation.
+ * The port for the audit log. Entries record who did what to which task, and when. They never contain arguments,
+ * questions, answers or results.
+ *
+ * Entries that belong to a commit are in `Change.audit`: the store writes them in the transaction of that commit. All
+ * others arrive through `append`. An entry never changes, is not deleted before its retention ends, and outlives its
+ * task. `testAudit()` in `holdfast/store/testing` tests every implementation.
  */
 import type { JsonObject } from '../model/json.ts';
 import type { Owner, TaskId } from '../model/task.ts';
 
 /**
- * - `created`, `ended` (with how), `cancelled`, `answered`: what happened to a task
- * - `result-read`: its outcome was given to a caller
- * - `deleted`, `expired`: a tree was removed because somebody wanted it so, or because its retention was over
- * - `denied`: somebody asked for a task that is not theirs or not there, or came without a good token
- * - `limited`: an owner asked for more than its limits allow
- * - `operator`: something else that was done from outside the protocol
- * - `omitted`: so many entries could not be written
+ * - `created`, `ended` (with the outcome), `cancelled`, `answered`: the task changed
+ * - `result-read`: a caller read the outcome
+ * - `deleted`: a caller or operator deleted the tree
+ * - `expired`: housekeeping removed the tree, because its retention ended or the store was full
+ * - `denied`: the caller does not own the task, the task does not exist, or the token is not valid
+ * - `limited`: the owner exceeded a limit
+ * - `operator`: any other action from outside the protocol
+ * - `omitted`: entries could not be written; `times` is their number
  */
 export const auditActions = [
   'created',
@@ -32,25 +35,25 @@ export const auditActions = [
 
 export type AuditAction = (typeof auditActions)[number];
 
-/** On whose behalf something is done, as far as it is known. */
+/** Who acts, as far as it is known. */
 export interface Actor {
-  /** `operator`: whoever has the `Tasks` object in hand, outside the protocol. */
+  /** `operator`: code that uses the `Tasks` object directly, outside the protocol. */
   readonly by: 'caller' | 'operator';
   readonly dialect?: string;
-  /** Tells sessions apart, and is not the session's id, which may be all that it takes to enter it. */
+  /** Distinguishes sessions. Not the session id itself, because that id may be enough to use the session. */
   readonly session?: string;
 }
 
 export interface AuditEntry extends Omit<Actor, 'by'> {
   readonly at: number;
   readonly action: AuditAction;
-  /** Whose task it is, or who was refused; null if nobody knows. */
+  /** The owner of the task, or the caller that was refused. Null if unknown. */
   readonly owner: Owner | null;
   readonly taskId: TaskId | null;
   readonly by: Actor['by'] | 'engine';
   readonly tool?: string;
   readonly reason?: string;
-  /** How often it happened, if more than once. */
+  /** How many times it happened. Absent means once. */
   readonly times?: number;
   readonly details?: JsonObject;
 }
@@ -59,22 +62,26 @@ export interface AuditQuery {
   readonly taskId?: TaskId;
   readonly owner?: Owner;
   readonly action?: AuditAction;
-  /** From this moment on. */
+  /** Entries written at this time or later. */
   readonly since?: number;
-  /** Before this moment. */
+  /** Entries written before this time. */
   readonly until?: number;
 }
 
 export interface AuditPage {
   /** In the order in which they were written. */
   readonly entries: readonly AuditEntry[];
-  /** Present if there may be more; a page may be short, or empty, and not be the last. */
+  /** Present if there may be more entries. A page can be short or empty without being the last one. */
   readonly nextCursor?: string;
 }
 
 export interface Audit {
+  /** Writes entries that do not belong to a commit. */
   append(entries: readonly AuditEntry[]): Promise<void>;
+
+  /** Returns the entries that match all fields of the query, oldest first. */
   read(query: AuditQuery & { readonly limit: number; readonly cursor?: string }): Promise<AuditPage>;
-  /** Removes entries from before that moment, at most so many; says how many they were. */
+
+  /** Deletes up to `limit` entries written before `before`. Returns how many it deleted. */
   prune(before: number, limit: number): Promise<number>;
 }

@@ -1,23 +1,29 @@
 /**
- * The port for plain calls: which call a task answers that peers cannot see yet, and which of these tasks a repeated
- * call can join. `testCalls()` in `holdfast/testing` examines every implementation.
+ * The port for plain calls. While a task is unpublished, it answers one call. This port records which call that is, and
+ * finds the tasks that a repeated call can join. `testCalls()` in `holdfast/store/testing` tests every implementation.
  */
 import type { TaskId } from '../model/task.ts';
 
 export interface Calls {
-  /** Tasks of plain calls with this key that were not delivered, handed over or cancelled. The oldest comes first. */
+  /** Tasks with this join key that were not delivered, handed over or cancelled. The oldest comes first. */
   undelivered(key: string): Promise<UndeliveredCall[]>;
 
-  /** Tasks that answer a call of this request (`newCall`), whether other calls can join them or not. */
+  /** Tasks that answer a call of this request (`newCall`), including tasks that other calls cannot join. */
   ofRequest(request: string): Promise<OpenCall[]>;
 
-  /** The task answers another call from now on. False if it does not answer `from` any more, unless it answers `by`. */
+  /**
+   * Makes the task answer the call `by` instead of `from`. Returns true if the task now answers `by`, and false if it no
+   * longer answered `from`.
+   */
   take(id: TaskId, from: string | null, by: string): Promise<boolean>;
 
-  /** The call was lost. True if another call can join the task now; false if it answers another, or none can. */
+  /**
+   * Records that the call `by` was lost. Returns true if another call can join the task now, and false if the task
+   * answers a different call or cannot be joined.
+   */
   leave(id: TaskId, by: string): Promise<boolean>;
 
-  /** The answer was delivered: no call joins the task from now on. */
+  /** Records that the answer was delivered. No call can join the task after that. */
   delivered(id: TaskId): Promise<void>;
 }
 

@@ -1,45 +1,51 @@
-/** What one command does: the shape in which rules hand their decisions to a store. */
+/** What a rule decides and a store writes: the effect of one command. */
 import { Refusal } from '../model/errors.ts';
 import type { TaskEvent } from '../model/event.ts';
 import type { Json } from '../model/json.ts';
 import type { Task, TaskId } from '../model/task.ts';
 import type { Actor, AuditEntry } from './audit.ts';
 
-/** The next state of one task, what happened to it, and what its journal gains. */
+/** One commit of one task: the new task, its events and its new journal entries. */
 export interface TaskWrite {
   readonly task: Task;
   readonly at: number;
   readonly events: readonly TaskEvent[];
   readonly journal?: readonly Json[];
-  /** Ends a pass that did nothing: after a while this commit, and the claim before it, may be left out of the history. */
+  /**
+   * This commit parks a task after a pass that did nothing. `Store.leaveOut` may later delete it, and the claim before
+   * it, from the history.
+   */
   readonly isIdle?: true;
 }
 
 export interface Change {
-  /** The task the command was about, as it is afterwards. */
+  /** The subject of the command, after the change. */
   readonly task: Task;
-  /** In the order in which observers learn of them: subtasks end before their parents. */
+  /** In the order in which observers see them: subtasks end before their parents. */
   readonly writes: readonly TaskWrite[];
+  /** Tasks to delete with all their records. */
   readonly removed: readonly TaskId[];
-  /** On whose behalf it is done; absent if the engine does it of itself. */
+  /** Who acts. Absent if the engine acts on its own. */
   readonly by?: Actor;
-  /** What the store writes into the audit log in the same transaction. */
+  /** Audit entries that the store writes in the same transaction. */
   readonly audit?: readonly AuditEntry[];
-  /** Present if and only if anything was removed. */
+  /** Present if and only if `removed` is not empty. */
   readonly removal?: Removal;
 }
 
 /** Why a tree was removed, and when. */
 export interface Removal {
   /**
-   * `expired`: its retention was over; `crowdedOut`: the store was full, and no other had ended earlier; `deleted`: its
-   * requestor said so; `answered`: its outcome was the answer to its request, and nobody knew its id.
+   * - `expired`: its retention ended
+   * - `crowdedOut`: the store was full, and this tree was the one that had ended first
+   * - `deleted`: its caller or an operator deleted it
+   * - `answered`: its outcome was sent as the answer to its request, and its id was never published
    */
   readonly why: 'expired' | 'crowdedOut' | 'deleted' | 'answered';
   readonly at: number;
 }
 
-/** A rule's answer to a command. A refusal changes nothing. */
+/** What a rule decides about a command. A refusal changes nothing. */
 export type Verdict = Change | Refusal;
 
 /** A task with all its ancestors, the nearest first. */
@@ -53,17 +59,17 @@ export interface Family extends Lineage {
   readonly descendants: readonly Task[];
 }
 
-/** The command was lawful and there was nothing to do. */
+/** The command is allowed, and there is nothing to do. */
 export function unchanged(task: Task): Change {
   return { task, writes: [], removed: [] };
 }
 
-/** The same decision, on somebody's behalf. */
+/** The same decision, with the actor that it is made for. */
 export function onBehalfOf(by: Actor | undefined, verdict: Verdict): Verdict {
   return by === undefined || verdict instanceof Refusal ? verdict : { ...verdict, by };
 }
 
-/** The task after the command, under its next version. */
+/** A change that writes only this task, which already has its next version. */
 export function changed(
   task: Task,
   at: number,
@@ -73,7 +79,7 @@ export function changed(
   return { task, writes: [write(task, at, events, journal)], removed: [] };
 }
 
-/** The whole tree goes, subtasks before those that started them. */
+/** A change that removes the whole tree, subtasks before their parents. */
 export function removed({ task, descendants }: Family, why: Removal['why'], at: number): Change {
   const ids = [...descendants.toReversed(), task].map(({ id }) => id);
   return { task, writes: [], removed: ids, removal: { why, at } };
@@ -88,7 +94,7 @@ export function write(
   return journal?.length ? { task, at, events, journal } : { task, at, events };
 }
 
-/** One commit out of two: the second rule sees what the first one left, and each task moves by one version. */
+/** Combines two rules into one commit. The second rule sees the task that the first one leaves. */
 export function compose(first: Verdict, second: (task: Task) => Verdict): Verdict {
   return new Composition(first).and(second).verdict;
 }
@@ -98,7 +104,10 @@ interface JoinedWrite extends TaskWrite {
   readonly journal: Json[];
 }
 
-/** One commit out of several. What it takes to add a rule does not depend on how much was written before. */
+/**
+ * Combines several rules into one commit, in which the version of each task grows by one. Adding a rule costs the same
+ * however many writes there are already.
+ */
 export class Composition {
   readonly #writes = new Map<TaskId, JoinedWrite>();
   readonly #removed: TaskId[] = [];
@@ -110,7 +119,7 @@ export class Composition {
     this.#add(first);
   }
 
-  /** A rule that follows a refusal is not asked. */
+  /** Adds the decision of a rule. After a refusal, rules no longer run. */
   and(rule: (task: Task) => Verdict): this {
     if (!this.#refusal) this.#add(rule(this.#task));
     return this;
@@ -140,7 +149,7 @@ export class Composition {
       const joined: Pick<JoinedWrite, 'events' | 'journal'> = before ?? { events: [], journal: [] };
       for (const event of events) joined.events.push(event);
       for (const record of journal) joined.journal.push(record);
-      // Deleted and set again: the later rule's order is the one that observers see.
+      // Deleted first, so that the task moves to the end: observers see the order of the later rule.
       this.#writes.delete(task.id);
       this.#writes.set(task.id, {
         ...joined,

@@ -1,4 +1,4 @@
-/** Named places at which a test may end the process, to see what survives. In production each is one idle call. */
+/** Named points at which a test can kill the process to see what survives. In production each is an empty call. */
 export const crashPoints = [
   'open: instance locked',
   'open: migrating',

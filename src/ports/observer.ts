@@ -1,6 +1,6 @@
 /**
- * The port of those who watch: what happens here, told to one observer. It sees every commit of this process, the
- * passes of its workers and the attempts at their steps, and decides nothing.
+ * The port for telemetry and logs. An observer is notified of every commit of this process, of the passes of its workers,
+ * and of their attempts at steps. It cannot change what happens, and an error that it throws is ignored.
  */
 
 import type { Origin, Owner, Task, TaskId } from '../model/task.ts';
@@ -9,63 +9,67 @@ import type { Database, ToolVersion } from './queue.ts';
 import type { StoreError } from './store-errors.ts';
 
 export interface Observer {
-  /** The database is open; the function that is returned is called when it closes. */
+  /** The database was opened. The returned function is called when it closes. */
   opened(database: Database, tools: readonly ToolVersion[]): () => void;
 
-  /** A task is about to be made here: the origin that is stored with it, its trace filled in. */
+  /** Called before this process creates a task. Returns the origin to store, with the trace filled in. */
   origin(origin: Origin, tool: string): Origin;
 
-  /** A command of this process has been committed. */
+  /** A command of this process was committed. */
   committed(change: Change): void;
 
-  /** A handler begins to run, or to run again. */
+  /** A worker begins a pass of a task's handler. */
   passBegan(task: Task): ObservedPass;
 
-  /** A caller looks how a task stands. */
+  /** A caller polled a task. */
   polled(): void;
 
-  /** A caller asked for more than this limit allows, and did not get it. */
+  /** A request was refused because the caller exceeded this limit. */
   refused(limit: string): void;
 
-  /** A caller does what honest callers do not. */
+  /** A caller behaves as no well-behaved caller does. */
   suspicious(suspicion: Suspicion): void;
 
-  /** The store is larger than it should be, and nothing that is left in it may be removed. Told once until that ends. */
+  /** The store exceeds its limit, and nothing in it may be removed. Reported once until the store is below the limit. */
   overfull(fullness: Fullness): void;
 
-  /** Something is wrong with this worker that an operator should know of. */
+  /** Something is wrong with this worker, and an operator should know. */
   warned(warning: Warning): void;
 
-  /** Something could not be read or written, whoever asked for it. Told each time. */
+  /** The store could not be read or written. Reported for each failure. */
   storeFailed(failure: { readonly at: number; readonly error: StoreError }): void;
 
-  /** The store can be written again. */
+  /** The store works again. */
   storeRecovered(recovery: { readonly at: number; readonly failedMs: number }): void;
 
-  /** What is stored of this task cannot be read. Told each time that somebody comes across it. */
+  /** The record of this task cannot be read. Reported for each attempt to read it. */
   corrupt(damage: { readonly at: number; readonly task: TaskId; readonly message: string }): void;
 
-  /** What was counted, in the text format of Prometheus; absent if nothing is. */
+  /** All metrics in the text format of Prometheus. Absent if the observer keeps none. */
   readonly metrics?: () => Promise<string>;
 }
 
-/** Told once for each minute in which it goes too far. */
+/** Reported once for each minute in which the caller exceeds the threshold. */
 export interface Suspicion {
-  /** Looks for tasks that it cannot know; polls a task of its own as if no hint had been given. */
+  /**
+   * - `failedLooks`: asks for many tasks that do not exist or that it does not own
+   * - `eagerPolls`: polls one of its tasks far more often than the poll interval suggests
+   */
   readonly pattern: 'failedLooks' | 'eagerPolls';
   readonly owner: Owner;
-  /** Where a caller without a token comes from, if that is known. */
+  /** The network address of a caller without a token, if known. */
   readonly address?: string;
   readonly task?: TaskId;
-  /** How often it has done so within a minute. */
+  /** How often it did so within the minute. */
   readonly count: number;
   readonly at: number;
 }
 
 export interface Fullness {
   readonly at: number;
-  /** In bytes. */
+  /** The size of the store, in bytes. */
   readonly size: number;
+  /** The limit, in bytes. */
   readonly largest: number;
 }
 
@@ -74,18 +78,20 @@ export interface Warning {
   /** `loopBlocked`, `slotsBlocked`, `claimFailed`, `renewalFailed`, `passFailed`. */
   readonly code: string;
   readonly message: string;
-  /** An `error` among it is what was thrown. */
+  /** If it has an `error`, that is the value that was thrown. */
   readonly detail: Readonly<Record<string, unknown>>;
 }
 
 export interface ObservedPass {
-  /** Runs the handler, so that whatever it calls knows which task it belongs to. */
+  /** Runs the handler and returns its result. An observer can set the task's trace as the context of `run`. */
   handler<T>(run: () => T): T;
-  /** Runs one attempt at a step, or one look of a poll. */
+
+  /** Runs one attempt at a step, or one check of a condition, and returns its result. */
   attempt(call: ObservedCall, run: () => unknown): unknown;
+
   /**
-   * `how`: returned, threw, parked, stopped, changed, lost, or superseded: another worker had claimed the task
-   * meanwhile, and what this pass still wanted to commit was refused.
+   * The pass ended. `how` is returned, threw, parked, stopped, changed, lost or superseded. Superseded means that another
+   * worker has claimed the task, so that the last commits of this pass were refused.
    */
   ended(how: string, at: number): void;
 }
@@ -117,10 +123,11 @@ export const unobserved: Observer = {
   corrupt() {},
 };
 
-export function quietly(tell: () => void): void {
+/** Calls an observer and ignores what it throws. */
+export function quietly(notify: () => void): void {
   try {
-    tell();
+    notify();
   } catch {
-    // An observer that fails observes nothing.
+    // A failing observer must not affect the work that it observes.
   }
 }

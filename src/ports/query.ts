@@ -1,9 +1,10 @@
 /**
- * The port for operators' queries over all tasks. It only reads, and does not block the event loop for longer than a few
- * milliseconds, however many tasks there are: a page that would take too long ends early, and its cursor continues.
- * Queries return roots, plain calls among them. Subtasks belong to their root, with one exception: a query for `waiting`
- * also returns subtasks with an open question, because questions are answered where they are asked.
- * `testQueries()` in `holdfast/testing` tests every implementation.
+ * The port for operators' queries over all tasks. It only reads.
+ *
+ * A query blocks the event loop for a few milliseconds at most, however many tasks there are. A page that would take
+ * longer ends early, and its cursor continues. Queries return root tasks, including those of plain calls. A query for
+ * `waiting` also returns subtasks that have an open question, because operators answer a question on the task that asks
+ * it. `testQueries()` in `holdfast/store/testing` tests every implementation.
  */
 import type { Json } from '../model/json.ts';
 import type { TaskStatus } from '../model/status.ts';
@@ -11,43 +12,43 @@ import type { Owner, Task, TaskId } from '../model/task.ts';
 import type { CommitOfTask } from './store.ts';
 
 export interface TaskQueries {
-  /** Tasks, the newest first. Large results may be left out (their value is null). */
+  /** Tasks that match the filter, newest first. A large result may be left out: its value is then null. */
   list(query: TaskFilter & { readonly limit: number; readonly cursor?: string }): Promise<QueryPage>;
 
-  /** How many tasks fit. Counting ends at `upTo`, or when it takes too long. */
+  /** How many tasks match the filter. Counting stops at `upTo`, or when it takes too long. */
   count(filter: TaskFilter, upTo: number): Promise<TaskCount>;
 
   /**
-   * The live tasks, and those that ended between `since` and `until`, in `buckets` of equal length. Buckets that are over
-   * may be cached, so that a removed task is still counted.
+   * Counts the live tasks, and the tasks that ended from `since` to `until`, in `buckets` of equal length. Buckets in the
+   * past may be cached, and may therefore still count removed tasks.
    */
   overview(query: OverviewQuery): Promise<Overview>;
 
-  /** The commits of a root or subtask in order: what happened, and what its journal gained. */
+  /** The commits of a root or subtask, oldest first. Undefined if the task does not exist. */
   history(
     id: TaskId,
     query: { readonly afterVersion: number; readonly limit: number },
   ): Promise<HistoryPage | undefined>;
 }
 
-/** A task fits if all of it does. */
+/** A task must match all fields that are present. */
 export interface TaskFilter {
   readonly owner?: Owner;
   readonly tool?: string;
-  /** With `waiting`, subtasks that have an open question fit too, at any depth. */
+  /** With `waiting`, subtasks at any depth that have an open question match too. */
   readonly statuses?: readonly TaskStatus[];
   /** Created at this moment or later. */
   readonly since?: number;
   /** Created before this moment. */
   readonly until?: number;
-  /** Part of the id, the tool, the owner or the status message, in upper or lower case. A whole id finds subtasks too. */
+  /** A part of the id, tool, owner or status message; case does not matter. A complete id also matches a subtask. */
   readonly text?: string;
 }
 
-/** A task whose record is damaged: what its columns tell. */
+/** A task whose record cannot be read: only what other columns contain. */
 export interface CorruptTask extends Pick<Task, 'id' | 'owner' | 'tool' | 'createdAt'> {
   readonly isCorrupt: true;
-  /** Not known of a subtask. */
+  /** Absent for a subtask. */
   readonly status?: TaskStatus;
 }
 
@@ -57,13 +58,13 @@ export function isCorrupt(task: Task | CorruptTask): task is CorruptTask {
 
 export interface QueryPage {
   readonly tasks: readonly (Task | CorruptTask)[];
-  /** Present if there may be more. A page may be short or empty and not be the last. */
+  /** Present if there may be more tasks. A page can be short or empty without being the last one. */
   readonly nextCursor?: string;
 }
 
 export interface TaskCount {
   readonly count: number;
-  /** There may be more than were counted. */
+  /** Counting stopped early: there may be more. */
   readonly isMore: boolean;
 }
 
@@ -74,13 +75,13 @@ export interface OverviewQuery {
   readonly buckets: number;
 }
 
-/** How many tasks are live, by standing: roots, and in `waiting` also subtasks, as in lists. */
+/** The number of live tasks by status. They are roots; `waiting` also counts subtasks, as `list` does. */
 export type LiveCounts = Readonly<Record<'queued' | 'running' | 'waiting', number>>;
 
-/** How many have ended, by standing. */
+/** The number of finished tasks by outcome. */
 export type EndedCounts = Readonly<Record<'completed' | 'failed' | 'cancelled' | 'lost', number>>;
 
-/** From creation to end, of tasks that completed or failed, right to a few per cent. Null if there are none. */
+/** The time from creation to end of tasks that completed or failed, accurate to a few per cent. Null if there are none. */
 export interface Durations {
   readonly medianMs: number | null;
   readonly p95Ms: number | null;
@@ -88,18 +89,18 @@ export interface Durations {
 
 export interface Overview {
   readonly live: LiveCounts;
-  /** Since when the task that has been ready for longest waits for a worker; null if there is none. */
+  /** Since when the oldest ready task has been waiting for a worker. Null if no task is ready. */
   readonly readySince: number | null;
   readonly ended: EndedCounts & Durations;
-  /** The first begins at `since`. */
+  /** In order of time; the first one begins at `since`. */
   readonly buckets: readonly (EndedCounts & Durations)[];
-  /** The busiest first. */
+  /** The busiest tool first. */
   readonly tools: readonly (LiveCounts & EndedCounts & Durations & { readonly tool: string })[];
 }
 
 export interface HistoryPage {
   readonly commits: readonly HistoryCommit[];
-  /** The version after which the next page begins; present if there is one. */
+  /** The `afterVersion` of the next page. Absent on the last page. */
   readonly nextVersion?: number;
 }
 

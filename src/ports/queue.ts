@@ -1,6 +1,6 @@
 /**
- * The dispatch port: when there is work, how long claims last, and which processes are gone. Claiming itself is a
- * command of the store (`Store.claim`). `testQueue()` in `holdfast/testing` examines every implementation.
+ * The port for dispatch: notifications of new work, leases, and the detection of dead processes. To claim tasks is a
+ * command of the store (`Store.claim`). `testQueue()` in `holdfast/store/testing` tests every implementation.
  */
 import type { Json } from '../model/json.ts';
 import type { Task, TaskId } from '../model/task.ts';
@@ -12,35 +12,41 @@ import type { Store } from './store.ts';
 import type { StoreError } from './store-errors.ts';
 
 export interface Queue {
-  /** This process, as the others that share the database know it: what it makes, it may claim under this name. */
+  /** The name of this process, unique among the processes that share the database. Its claims carry this name. */
   readonly name: string;
 
-  /** How long a silent worker keeps its tasks if nobody says otherwise; absent, the engine's own default holds. */
+  /** The default lease on this database. Absent, the engine uses its own default. */
   readonly usualLeaseMs?: number;
 
-  /** False once a process of that name is known to be gone. With `'certain'` it waits while that is in doubt. */
+  /**
+   * False once the process of that name is known to be dead. While that is uncertain, the answer is true; with
+   * `'certain'`, the call waits until it is certain.
+   */
   isAlive(name: string, certainty?: 'certain'): Promise<boolean>;
 
-  /** Tasks that have been ready since before that moment and that none of these tools can run. */
+  /** Tasks that have been ready since before `readySince` and belong to none of these tools, so that no worker runs them. */
   orphans(tools: readonly ToolVersion[], readySince: number, limit: number): Promise<TaskId[]>;
 
-  /** Extends leases by `leaseMs` from now on. Returns the claims that are lost; their passes must stop. */
+  /** Extends the leases to `leaseMs` from now. Returns the claims that were lost: their passes must stop. */
   renew(claims: readonly Claim[], leaseMs: number): Promise<Claim[]>;
 
   /**
-   * Reserves the right to run alone, of which there is one for all processes, for as long as the claim lasts. False if
-   * another task has it, or if the claim is lost.
+   * Reserves the exclusive right to run alone until the claim ends. Only one task of the whole database can have it.
+   * Returns false if another task has it, or if the claim was lost.
    */
   isolate(claim: Claim): Promise<boolean>;
 
-  /** What there is to do and what waits for people, for those who watch. Counts to `most` and no further. */
+  /** How much work is waiting, for metrics. Each count stops at `most`. */
   backlog(tools: readonly ToolVersion[], most: number): Promise<Backlog>;
 
-  /** Calls back whenever there may be tasks to claim: work arrived, a timer came due, a holder died. */
+  /**
+   * Calls back whenever there may be tasks to claim: work arrived, a timer came due, or a worker died. Returns a function
+   * that unsubscribes.
+   */
   onWork(listener: () => void): () => void;
 }
 
-/** A worker's right to advance a task. */
+/** A worker's right to run a task. A later claim has a greater epoch, and commits under an older one are refused. */
 export interface Claim {
   readonly taskId: TaskId;
   readonly epoch: number;
@@ -52,28 +58,31 @@ export interface ToolVersion {
 }
 
 export interface Backlog {
-  /** Tasks of these tools that could run now and that no worker holds. */
+  /** The number of ready tasks of these tools that no worker has claimed. */
   readonly ready: number;
-  /** Since when the longest of them could; null if there is none. */
+  /** Since when the oldest of them has been ready. Null if there is none. */
   readonly readySince: number | null;
-  /** Tasks, whichever tool's, with a question open. */
+  /** The number of tasks of any tool that have an open question. */
   readonly waiting: number;
 }
 
-/** A holder that lost its right to a task. */
+/** The evidence that a worker lost its claim: its process is dead, or its lease expired. */
 export interface FreedWorker {
   readonly name: string;
-  /** The lease that expired: if it was renewed since, nothing was lost. Absent if the process is dead. */
+  /**
+   * The end of the lease that expired. The rule compares it with the task: a lease that was renewed since is still valid.
+   * Absent if the process is dead.
+   */
   readonly leaseUntil?: number;
 }
 
-/** Keys that every process on the same database shares. */
+/** Secrets that all processes on the same database share. `testSecrets()` tests every implementation. */
 export interface Secrets {
-  /** Thirty-two random bytes, made when they are first asked for, and the same for ever after. */
+  /** Returns 32 random bytes. The first call with a name creates them; later calls return the same bytes. */
   get(name: string): Promise<Uint8Array>;
 }
 
-/** A store with its queue, as one database provides them. */
+/** All ports of one database. */
 export interface Database {
   readonly store: Store;
   readonly queue: Queue;
@@ -82,15 +91,18 @@ export interface Database {
   readonly calls: Calls;
   readonly audit: Audit;
   readonly queries: TaskQueries;
-  /** Calls back when a connection was lost, also if what was under way on it is then done on another. */
+  /**
+   * Calls back when a connection was lost, even if its open commands then succeed on another connection. Absent if the
+   * database has no connections.
+   */
   onDisconnected?(listener: (error: StoreError) => void): void;
   close(): Promise<void>;
 }
 
-/** A task in the hands of a worker, as it was when its pass began. */
+/** A claimed task, as it was when its pass began. */
 export interface Claimed {
   readonly claim: Claim;
   readonly task: Task;
-  /** Its journal, if the commit that claimed it has just written or read all of it. */
+  /** The whole journal, if the store read or wrote it together with the claim. */
   readonly journal?: readonly Json[];
 }

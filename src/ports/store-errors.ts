@@ -1,4 +1,4 @@
-/** What can be wrong with the place where tasks are kept. Every message names the place and the remedy. */
+/** Errors of a store. Each message names the location, the problem and the remedy. */
 import { type StoreErrorCode, Unavailable } from '../model/errors.ts';
 import type { TaskId } from '../model/task.ts';
 
@@ -11,12 +11,12 @@ export class StoreError extends Unavailable {
     super(code, `${place}: ${problem}. ${remedy}`, cause === undefined ? undefined : { cause });
   }
 
-  /** In one word, for counting. */
+  /** The kind of failure, as a label for metrics. */
   get trouble(): StoreTrouble {
     return troubles[this.code] ?? 'other';
   }
 
-  /** What callers are told: neither where the store is nor what it reported. */
+  /** The message for callers. It reveals neither the location of the store nor the database's own message. */
   get forCallers(): string {
     const { trouble } = this;
     const reason = reasons[trouble];
@@ -45,13 +45,13 @@ const reasons: Record<StoreTrouble, string> = {
   other: '',
 };
 
-/** Where trying again soon would not help. */
+/** For failures that a retry cannot fix. */
 const remedies: Partial<Record<StoreTrouble, string>> = {
-  readOnly: 'Nothing was changed; tell whoever runs this server.',
-  corrupt: 'Nothing was changed; tell whoever runs this server.',
+  readOnly: 'Nothing was changed; contact the operator of this server.',
+  corrupt: 'Nothing was changed; contact the operator of this server.',
 };
 
-/** The stored record of one task cannot be read. All other tasks are as they were. */
+/** The stored record of one task cannot be read. Other tasks are not affected. */
 export class TaskCorrupt extends StoreError {
   readonly taskId: TaskId;
 
@@ -59,23 +59,23 @@ export class TaskCorrupt extends StoreError {
     super(
       'TASK_CORRUPT',
       place,
-      `the record of task ${taskId} is damaged (${problem})`,
-      'Other tasks are not affected. Restore this one from a back-up.',
+      `the record of task ${taskId} is corrupt (${problem})`,
+      'Other tasks are not affected. Restore this one from a backup.',
       cause,
     );
     this.taskId = taskId;
   }
 
   override get forCallers(): string {
-    return `What is stored of task ${this.taskId} is damaged, and nothing can be done with it. Other tasks are not affected; tell whoever runs this server.`;
+    return `The stored record of task ${this.taskId} is corrupt and cannot be used. Other tasks are not affected; contact the operator of this server.`;
   }
 }
 
-/** The store gives no answer in time. Whoever waits for it longer may still get one. */
+/** The store did not answer in time. It may still answer later. */
 export class StoreTimedOut extends StoreError {
   readonly #mayBeDone: boolean;
 
-  /** `mayBeDone`: it was told to change something, and did not report whether it has. */
+  /** `mayBeDone`: the command was a write, and the store may have committed it. */
   constructor(ms: number, mayBeDone: boolean, cause?: unknown) {
     super(
       'STORE_TIMED_OUT',
@@ -89,7 +89,7 @@ export class StoreTimedOut extends StoreError {
 
   override get forCallers(): string {
     if (!this.#mayBeDone) return super.forCallers;
-    return 'The task store is not available (not reachable). Whether the request was carried out is not known; check before you repeat it.';
+    return 'The task store is not available (not reachable). The request may or may not have been carried out; check before you repeat it.';
   }
 }
 

@@ -1,10 +1,12 @@
 /**
- * The persistence port. A store keeps tasks, their journals and the order of their commits; it decides nothing.
- * Rules are handed in as pure functions: the store reads what they need, lets them decide, and writes the whole
- * change or none of it, as if no other command ran at the same time. A `decide` may be called more than once.
+ * The port for persistence. A store keeps tasks, their journals and the order of their commits. It decides nothing.
  *
- * A promise that `create` or `update` resolves stands for a change that survives the process and the machine.
- * `testStore()` in `holdfast/testing` examines every implementation.
+ * Rules are pure functions that the caller passes as `decide`. For each command the store reads what the rule needs, runs
+ * the rule, and writes the whole `Change` or nothing. Commands must be serializable: the result is as if no two of them
+ * ran at the same time. A store may call `decide` more than once for one command.
+ *
+ * When the promise of `create`, `update` or `claim` resolves, the change survives a crash of the process and of the
+ * machine. `testStore()` in `holdfast/store/testing` tests every implementation.
  */
 import type { TaskEvent } from '../model/event.ts';
 import type { Json } from '../model/json.ts';
@@ -13,13 +15,19 @@ import type { Change, Family, Lineage, Verdict } from './change.ts';
 import type { FreedWorker, ToolVersion } from './queue.ts';
 
 export interface Store {
-  /** Makes a task. `decide` is given the task that already bears the idempotency key or the id, if there is one. */
+  /**
+   * Creates a task. If a task with this idempotency key or id exists, `decide` receives it. Rejects with the refusal of
+   * the rule.
+   */
   create(
-    bearing: IdempotencyScope | { readonly id: TaskId } | undefined,
+    identity: IdempotencyScope | { readonly id: TaskId } | undefined,
     decide: (existing: Task | undefined) => Verdict,
   ): Promise<Change>;
 
-  /** Changes a task, reading as far around it as the rule must see. Rejects with the rule's refusal. */
+  /**
+   * Changes a task. `reach` names the relatives that the store reads for the rule. Rejects with the refusal of the rule,
+   * and with `TASK_NOT_FOUND` if the task does not exist.
+   */
   update<R extends keyof Reach>(
     reach: R,
     id: TaskId,
@@ -27,61 +35,65 @@ export interface Store {
   ): Promise<Change>;
 
   /**
-   * Claims tasks that have work. The store selects them, owners taking turns, and runs the rule on each in its
-   * transaction. Tasks that the rule refuses are passed over.
+   * Claims ready tasks. The store selects them fairly, one owner after the other, and runs the rule on each of them in its
+   * transaction. It skips tasks that the rule refuses.
    */
   claim(query: ClaimQuery, decide: ClaimRule): Promise<Claims>;
 
   /**
-   * A task; with an owner only if it is that owner's. A task of another must take no longer to be refused than one that
-   * is not there, however large it is: nothing of it may be read before its owner is known.
+   * Returns the task, or undefined if it does not exist. With `owner`, also undefined if the task belongs to another
+   * owner. Both cases must take equally long, so that a caller cannot find out whether the task exists: check the owner
+   * before you read the body.
    */
   get(id: TaskId, owner?: Owner): Promise<Task | undefined>;
 
+  /** The task with all its ancestors and descendants, or undefined if it does not exist. */
   family(id: TaskId): Promise<Family | undefined>;
 
   /**
-   * The tasks below a root that have a question open, and those between them and the root; parents before their children.
-   * Must not cost more if other subtasks are many.
+   * The descendants of a root that have an open question, and the tasks between them and the root; parents before their
+   * children. The cost must not depend on the number of other subtasks.
    */
   asking(rootId: TaskId): Promise<Task[]>;
 
-  /** The ids of a task's own subtasks, in their order. */
+  /** The ids of the direct subtasks, by ordinal. */
   childIds(id: TaskId): Promise<TaskId[]>;
 
-  /** Published root tasks of an owner, the newest first. Large results may be left out (their value is null); `get` has them. */
+  /** The published root tasks of an owner, newest first. A large result may be left out (null here, and complete in `get`). */
   list(query: ListQuery): Promise<Page>;
 
-  /** How many root tasks an owner has, or all owners, or how many of them are live; no more than `upTo` are counted. */
+  /** The number of root tasks (`stored`) or live root tasks (`live`) of one owner or of all. Counting stops at `upTo`. */
   count(owner: Owner | undefined, what: 'live' | 'stored', upTo: number): Promise<number>;
 
-  /** What happened to a task after that version, in order: so many commits of it at most. */
+  /** The commits of a task after `afterVersion`, oldest first, at most `limit`. */
   commitsOf(id: TaskId, afterVersion: number, limit: number): Promise<CommitOfTask[]>;
 
-  /** Everything that was ever appended to the task's journal, in commit order. */
+  /** All entries of the task's journal, in commit order. */
   journal(id: TaskId): Promise<Json[]>;
 
   /**
-   * Live tasks past their deadline, finished roots past their retention, or (`oldest`) published roots that have ended,
-   * whatever their retention; what came due, or ended, first comes first.
+   * Tasks for housekeeping, at most `limit`, oldest first:
+   * - `deadline`: live tasks past their deadline
+   * - `purge`: finished roots past their retention
+   * - `oldest`: finished published roots, whatever their retention
    */
   due(what: Due, now: number, limit: number): Promise<TaskId[]>;
 
   /**
-   * Leaves passes that did nothing and ended before that moment out of histories (`TaskWrite.isIdle`), so many at most.
-   * Returns how many.
+   * Deletes passes that did nothing (`TaskWrite.isIdle`) and ended before `before` from histories, at most `limit`. Returns
+   * how many it deleted. `commitsOf` and `TaskQueries.history` then skip their versions.
    */
   leaveOut(before: number, limit: number): Promise<number>;
 
   /**
-   * How many bytes all that it holds takes up, roughly; space that was freed and will be used again does not count.
-   * Must cost little, however much there is.
+   * An estimate of the bytes that the stored data takes up. Free space that the database will reuse does not count. Must
+   * be cheap, however much is stored.
    */
   size(): Promise<number>;
 
   /**
-   * Hears of every commit from now on, those of other processes included: in order per task and at least once. A version
-   * that was heard already may come again.
+   * Calls back for every commit from now on, including those of other processes. Commits of one task arrive in order and
+   * at least once, so the same version may arrive again. Returns a function that unsubscribes.
    */
   subscribe(listener: (commit: CommittedChange) => void): () => void;
 
@@ -90,35 +102,39 @@ export interface Store {
 
 export type Due = 'deadline' | 'purge' | 'oldest';
 
-/** How far around a task a rule must see. */
+/** Which relatives of a task a rule receives. */
 export interface Reach {
   readonly task: Task;
   readonly lineage: Lineage;
   readonly family: Family;
 }
 
-/** `freed` is the evidence that the previous holder lost its right. */
+/** `freed` is the evidence that the previous worker lost its claim. Undefined if there was none. */
 export type ClaimRule = (task: Task, freed: FreedWorker | undefined) => Verdict;
 
 export interface ClaimQuery {
+  /** Only tasks of these tools and versions. */
   readonly tools: readonly ToolVersion[];
   readonly limit: number;
-  /** Tasks that this process runs: it does not take them from itself, whatever their leases say. Free ones it claims. */
+  /**
+   * Tasks that this process is running. The store must not take them over from this process, even if their leases have
+   * expired. It may claim them if no worker holds a claim.
+   */
   readonly running: ReadonlySet<TaskId>;
-  /** Tasks that this process must not claim, for instance because it still runs a step of them. */
+  /** Tasks that this process must not claim, for example because it still runs a step of an earlier claim. */
   readonly except: ReadonlySet<TaskId>;
 }
 
 export interface Claims {
-  /** Every change that was committed. */
+  /** The committed claims. */
   readonly claimed: readonly ClaimedChange[];
-  /** Tasks that were selected and could not be claimed: their records are damaged, or the rule threw. */
+  /** Selected tasks that could not be claimed, because their records are corrupt or the rule threw. */
   readonly failed: readonly { readonly taskId: TaskId; readonly error: unknown }[];
 }
 
 export interface ClaimedChange {
   readonly change: Change;
-  /** The whole journal, if the store has read it with the task. */
+  /** The whole journal, if the store read it with the task. Saves a call of `Store.journal`. */
   readonly journal?: readonly Json[];
 }
 
@@ -131,27 +147,27 @@ export interface IdempotencyScope {
 export interface ListQuery {
   readonly owner: Owner;
   readonly limit: number;
-  /** Where the previous page ended. */
+  /** `nextCursor` of the previous page. */
   readonly cursor?: string;
 }
 
 export interface Page {
   readonly tasks: readonly Task[];
-  /** Present if and only if there is more. */
+  /** Present if and only if there are more tasks. */
   readonly nextCursor?: string;
-  /** Tasks that belong here and are left out, because their records are damaged. */
+  /** Tasks of this page that are left out because their records are corrupt. */
   readonly corrupt?: readonly TaskId[];
 }
 
 export interface CommitOfTask {
-  /** The task's version after the commit: one more than that of the commit before it. */
+  /** The task's version after the commit. It grows by one with each commit, and skips only versions that were left out. */
   readonly version: number;
   readonly events: readonly TaskEvent[];
 }
 
 export interface CommittedChange extends CommitOfTask {
   readonly taskId: TaskId;
-  /** The root of the tree that it is part of. */
+  /** The root of the task's tree. */
   readonly rootId: TaskId;
   readonly at: number;
 }

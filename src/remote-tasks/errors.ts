@@ -1,10 +1,10 @@
-/** What can go wrong between a caller and the tasks of somebody else, each with a sentence for people. */
+/** Errors of a caller that follows tasks of a peer. */
 import { type ErrorCode, HoldfastError } from '../model/errors.ts';
 import type { Json } from '../model/json.ts';
 
 /** The peer answered a request with an error. */
 export class RemoteError extends HoldfastError {
-  /** The code of JSON-RPC. */
+  /** The JSON-RPC error code. */
   readonly rpcCode: number;
   readonly data: Json | undefined;
 
@@ -15,13 +15,13 @@ export class RemoteError extends HoldfastError {
   }
 }
 
-/** A message did not get through, or its answer did not. Whether it was carried out is not known. */
+/** The request or its answer was lost. The request may or may not have been carried out. */
 export class ConnectionLost extends HoldfastError {
-  /** How long the peer asked not to be troubled. */
+  /** How long the peer asked to wait before a retry. */
   readonly retryAfterMs: number | undefined;
-  /** The connection itself is of no use any more: its process is gone, or its session. */
+  /** The connection can no longer be used: its process has ended, or its session. */
   readonly isOver: boolean;
-  /** It is certain that the message was not carried out. */
+  /** The request was certainly not carried out. */
   readonly isUnsent: boolean;
 
   constructor(why: string, details: { retryAfterMs?: number; isOver?: boolean; isUnsent?: boolean } = {}) {
@@ -32,21 +32,21 @@ export class ConnectionLost extends HoldfastError {
   }
 }
 
-/** No answer came in time. */
+/** The peer did not answer in time. */
 export class RequestTimedOut extends HoldfastError {
   constructor(method: string, afterMs: number) {
     super('REQUEST_TIMED_OUT', `The server did not answer ${method} within ${afterMs} ms.`);
   }
 }
 
-/** The peer broke the protocol. What it did is said; nothing that it said is relied on. */
+/** The peer broke the protocol. The message describes how. */
 export class MalformedAnswer extends HoldfastError {
   constructor(what: string) {
     super('MALFORMED_ANSWER', `The server broke the protocol: ${what}.`);
   }
 }
 
-/** Something that became of one task of the peer. */
+/** An error that concerns one task of the peer. */
 abstract class AboutTask extends HoldfastError {
   readonly taskId: string;
 
@@ -56,9 +56,9 @@ abstract class AboutTask extends HoldfastError {
   }
 }
 
-/** The task ended with an error of the protocol. */
+/** The task ended with a protocol error. */
 export class TaskFailed extends AboutTask {
-  /** The code of JSON-RPC. */
+  /** The JSON-RPC error code. */
   readonly rpcCode: number | undefined;
   readonly data: Json | undefined;
 
@@ -75,36 +75,36 @@ export class TaskCancelled extends AboutTask {
   }
 }
 
-/** Nobody will ever know what became of it. */
+/** The outcome of the task can no longer be determined. */
 export class TaskLost extends AboutTask {
   constructor(taskId: string, why: string) {
     super('TASK_LOST', taskId, `Task ${taskId} is lost: ${why}`);
   }
 }
 
-/** It was kept as long as was agreed, and not longer. */
+/** The server deleted the task after its ttl. */
 export class TaskExpired extends AboutTask {
   constructor(taskId: string, ttlMs: number) {
     super(
       'TASK_EXPIRED',
       taskId,
-      `Task ${taskId} has expired: the server kept it for ${ttlMs} ms, and that time is over.`,
+      `Task ${taskId} has expired: the server deleted it after its ttl of ${ttlMs} ms.`,
     );
   }
 }
 
-/** Waiting was given up: the server should have finished the task, or deleted it. It may still end; come back for it. */
+/** The caller gave up waiting, because the server should have finished or deleted the task. The call can be resumed. */
 export class TaskOverdue extends AboutTask {
   constructor(taskId: string, why: string) {
     super(
       'TASK_OVERDUE',
       taskId,
-      `Task ${taskId} is overdue: ${why} Waiting was given up. Resume the call to try again.`,
+      `Task ${taskId} is overdue: ${why} The client has stopped waiting. Resume the call to try again.`,
     );
   }
 }
 
-/** A server asks what nobody here knows how to answer. The task keeps waiting. */
+/** The server asks a question of a kind that this client does not know. The task keeps waiting. */
 export class UnknownQuestion extends HoldfastError {
   /** The method of the input request. */
   readonly method: string;
@@ -113,14 +113,14 @@ export class UnknownQuestion extends HoldfastError {
     super(
       'UNKNOWN_QUESTION',
       taskId === undefined
-        ? `The server asks a question of a kind that is unknown here: "${method}". Call with a client that knows the kind.`
-        : `Task ${taskId} asks a question of a kind that is unknown here: "${method}". It waits for the answer: give it with a client that knows the kind, then resume the call; or cancel the task.`,
+        ? `The server asks a question of an unknown kind: "${method}". Use a client that knows this kind.`
+        : `Task ${taskId} asks a question of an unknown kind, "${method}", and waits for the answer. Answer it with a client that knows this kind and then resume the call, or cancel the task.`,
     );
     this.method = method;
   }
 }
 
-/** The server could not be reached for so long that waiting was given up. The task may go on; come back for it. */
+/** The caller gave up because the server could not be reached. The task may still be running; the call can be resumed. */
 export class ServerUnreachable extends HoldfastError {
   constructor(forMs: number, last: string) {
     super(
@@ -130,9 +130,12 @@ export class ServerUnreachable extends HoldfastError {
   }
 }
 
-/** Nobody waits any more. The task goes on. */
+/** The caller stopped waiting. The task continues. */
 export class Detached extends HoldfastError {
   constructor() {
-    super('DETACHED', 'Nobody waits for this task here any more. It goes on; resume it to come back.');
+    super(
+      'DETACHED',
+      'This client no longer waits for the task. The task continues; resume the call to get its result.',
+    );
   }
 }

@@ -1,7 +1,4 @@
-/**
- * How a caller speaks of tasks in each dialect: which messages it sends, and where it finds what. A dialect decides
- * nothing; `pursuit.ts` does.
- */
+/** The caller's side of each dialect: the requests for tasks, and how to read the responses. */
 
 import { revision as revision2025 } from '../dialects/2025-11-25/names.ts';
 import { revision as revision2026 } from '../dialects/2026-07-28/names.ts';
@@ -10,25 +7,25 @@ import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { MalformedAnswer } from './errors.ts';
 import { type Message, type RemoteTask, readQuestions, readTask } from './remote-task.ts';
 
-/** What a look at a task shows: the task, or only what it asks (SEP-2339). */
-export type Seen = RemoteTask | { readonly questions: Readonly<Record<string, Message>> };
+/** The response to a poll: the task, or only its open questions (SEP-2339). */
+export type PollResult = RemoteTask | { readonly questions: Readonly<Record<string, Message>> };
 
 export interface RemoteDialect {
   readonly name: string;
-  /** A look without any obligation. */
+  /** Reads a task. */
   get(taskId: string): Message;
-  /** A look, on the way to the end, if that is another. */
+  /** Reads a task while following it. Absent if that is the same as `get`. */
   poll?(taskId: string): Message;
-  read(answer: JsonObject): Seen;
-  /** Sends answers, where they are not given to requests of the peer; what comes back may be the task. */
+  read(answer: JsonObject): PollResult;
+  /** Sends answers. Absent if the peer's questions are requests, so that answers are responses. */
   answer?(taskId: string, responses: JsonObject): Message;
-  /** Asks for the outcome, where it does not come with the task. */
+  /** Asks for the outcome. Absent if the task contains it. */
   result?(taskId: string): Message;
-  /** … and may wait for it, questions on its stream meanwhile. */
+  /** The `result` request waits for the outcome, and its stream carries questions in the meantime. */
   readonly resultWaits?: true;
   cancel?(taskId: string): Message;
   delete?(taskId: string): Message;
-  /** Asks for a page of tasks. */
+  /** Lists a page of tasks. */
   list?(params: JsonObject): Message;
 }
 
@@ -60,12 +57,12 @@ export const tasksOf2025: RemoteDialect = {
   list: listed,
 };
 
-/** 2025-11-25 with SEP-2339: one method for the whole conversation. */
+/** 2025-11-25 with SEP-2339: `tasks/continue` for polls, questions and answers. */
 export const tasksContinued: RemoteDialect = {
   ...common,
   name: `${revision2025} sep-2339`,
   poll: (taskId) => about('tasks/continue', taskId),
-  // The draft shows questions without the task; its reviewers wanted both at once. Either is understood.
+  // The draft returns only the questions; its reviewers wanted the task with its questions. Both are accepted.
   read: (answer) => ('taskId' in answer ? readTask(answer) : { questions: bareQuestions(answer) }),
   answer: (taskId, inputResponses) => ({ method: 'tasks/continue', params: { taskId, inputResponses } }),
   list: listed,
@@ -88,7 +85,7 @@ export const originalTasks: RemoteDialect = {
   read: readTask,
   result: (taskId) => related('tasks/result', taskId),
   delete: (taskId) => related('tasks/delete', taskId),
-  // Nothing else says in which dialect a list is asked for.
+  // Nothing else in the request identifies the dialect.
   list: (params) => listed({ ...params, _meta: { [relatedTaskKey]: {} } }),
 };
 

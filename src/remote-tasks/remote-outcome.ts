@@ -1,4 +1,4 @@
-/** How a task of a peer ended, as a caller learns of it. */
+/** The outcome of a task of a peer. */
 
 import type { WireFault } from '../dialects/dialect.ts';
 import type { JsonObject } from '../model/json.ts';
@@ -9,38 +9,38 @@ export type RemoteOutcome =
   | { readonly kind: 'result'; readonly result: JsonObject }
   | { readonly kind: 'failed'; readonly error: Omit<WireFault, 'code'> & { readonly code?: number } }
   | { readonly kind: 'cancelled'; readonly reason?: string }
-  /** It was kept as long as agreed. */
+  /** The server deleted the task after its ttl. */
   | { readonly kind: 'expired'; readonly ttlMs: number }
   | { readonly kind: 'lost'; readonly why: string };
 
-/** What a task that is over says of its end itself; undefined if it has to be asked for. */
-export function endingIn(task: RemoteTask): RemoteOutcome | undefined {
+/** The outcome that a finished task contains. Undefined if it must be requested. */
+export function outcomeIn(task: RemoteTask): RemoteOutcome | undefined {
   const { status, result, error, message } = task;
   switch (status) {
     case 'completed':
       return result && { kind: 'result', result };
     case 'failed':
-      // An error result has a place of its own in some dialects, and its status says failed all the same.
+      // In some dialects a task with an error result is `failed` and still contains the result.
       if (result) return { kind: 'result', result };
       return error && { kind: 'failed', error };
     case 'cancelled':
       return { kind: 'cancelled', ...(message !== undefined && { reason: message }) };
     case 'unknown':
-      return { kind: 'lost', why: message ?? 'the server does not know what became of it.' };
+      return { kind: 'lost', why: message ?? 'the server does not know its outcome.' };
     default:
       return undefined;
   }
 }
 
-/** … and there is nothing to ask for. */
-export function endingWithout(task: RemoteTask): RemoteOutcome {
+/** The outcome of a finished task that contains none, if none can be requested. */
+export function outcomeWithoutResult(task: RemoteTask): RemoteOutcome {
   if (task.status === 'completed')
     throw new MalformedAnswer(`task ${task.taskId} is completed and has no result`);
   return { kind: 'failed', error: { message: task.message ?? `Task ${task.taskId} failed.` } };
 }
 
-/** A task that its peer does not know any more has ended too, though nobody can say how. */
-export function endingOfUnknown(
+/** The outcome of a task that its peer no longer knows. */
+export function outcomeOfUnknownTask(
   { createdAt, ttlMs }: { readonly createdAt: number | undefined; readonly ttlMs: number | null | undefined },
   why: string,
   now: number,
@@ -50,32 +50,31 @@ export function endingOfUnknown(
   return { kind: 'lost', why };
 }
 
-/** In characters of JSON. */
+/** The size in characters of JSON. */
 export function sizeOf(result: JsonObject): number {
   try {
     return JSON.stringify(result).length;
   } catch {
-    throw new MalformedAnswer('a result is nested too deeply to be written down');
+    throw new MalformedAnswer('a result is nested too deeply');
   }
 }
 
-export function checkedSize(size: number, largest: number): void {
-  if (size > largest)
-    throw new MalformedAnswer(`results of ${size} characters are longer than the ${largest} that are taken`);
+export function checkedSize(size: number, max: number): void {
+  if (size > max) throw new MalformedAnswer(`results of ${size} characters exceed the maximum of ${max}`);
 }
 
-/** The result, or what went wrong as an error. */
-export function resultOf(taskId: string, ending: RemoteOutcome): JsonObject {
-  switch (ending.kind) {
+/** Returns the result, or throws the error that describes another outcome. */
+export function resultOf(taskId: string, outcome: RemoteOutcome): JsonObject {
+  switch (outcome.kind) {
     case 'result':
-      return ending.result;
+      return outcome.result;
     case 'failed':
-      throw new TaskFailed(taskId, ending.error);
+      throw new TaskFailed(taskId, outcome.error);
     case 'cancelled':
-      throw new TaskCancelled(taskId, ending.reason);
+      throw new TaskCancelled(taskId, outcome.reason);
     case 'expired':
-      throw new TaskExpired(taskId, ending.ttlMs);
+      throw new TaskExpired(taskId, outcome.ttlMs);
     case 'lost':
-      throw new TaskLost(taskId, ending.why);
+      throw new TaskLost(taskId, outcome.why);
   }
 }

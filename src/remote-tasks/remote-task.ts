@@ -1,4 +1,4 @@
-/** A task of a peer, as much as any dialect says of it. */
+/** A task of a peer, with the members of all dialects. */
 
 import { progressKey } from '../dialects/2026-07-28/names.ts';
 import type { WireFault } from '../dialects/dialect.ts';
@@ -6,8 +6,8 @@ import { internalError } from '../dialects/json-rpc.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
 import { MalformedAnswer } from './errors.ts';
 
-/** Nobody answers more than that at once. */
-const mostQuestions = 1_000;
+/** The limit for open questions of one task. */
+const maxQuestions = 1_000;
 
 const lastStatuses = ['completed', 'failed', 'cancelled', 'unknown'] as const;
 const statuses = ['submitted', 'working', 'input_required', ...lastStatuses] as const;
@@ -19,16 +19,16 @@ export interface RemoteTask {
   readonly status: RemoteStatus;
   readonly message?: string;
   readonly createdAt?: number;
-  /** How long it is kept, from its creation; null without limit. */
+  /** How long the task is kept, counted from its creation. Null without limit. */
   readonly ttlMs?: number | null;
-  /** How long to wait before the next look. */
+  /** The requested poll interval. */
   readonly pollMs?: number;
   readonly parentId?: string;
   readonly childIds: readonly string[];
   readonly progress?: RemoteProgress;
-  /** The questions that are open, by key, where the dialect shows them. */
+  /** The open questions by key, if the dialect shows them. */
   readonly questions: Readonly<Record<string, Message>>;
-  /** How it ended, where the dialect shows that. */
+  /** The outcome, if the dialect shows it. */
   readonly result?: JsonObject;
   readonly error?: WireFault;
 }
@@ -39,7 +39,7 @@ export interface RemoteProgress {
   readonly message?: string;
 }
 
-/** A request without its id: ours to a peer, or one that a peer makes of its caller. */
+/** A request without its id: from us to a peer, or from a peer to us. */
 export interface Message {
   readonly method: string;
   readonly params: JsonObject;
@@ -49,16 +49,16 @@ export function isOver({ status }: Pick<RemoteTask, 'status'>): boolean {
   return lastStatuses.some((last) => last === status);
 }
 
-/** Reads what a peer says of a task, in whichever dialect. Fields that are not there are not missed; nonsense is. */
+/** Reads a task in any dialect. Missing optional members are fine; malformed ids, statuses, links and questions are not. */
 export function readTask(wire: unknown): RemoteTask {
-  if (!isJsonObject(wire)) throw new MalformedAnswer('it showed something that is no task');
+  if (!isJsonObject(wire)) throw new MalformedAnswer('a response does not contain a task');
   const { taskId, status } = wire;
   if (typeof taskId !== 'string' || taskId === '')
-    throw new MalformedAnswer('it showed a task without a taskId');
+    throw new MalformedAnswer('a response contains a task without a taskId');
   if (!statuses.includes(status as RemoteStatus))
-    throw new MalformedAnswer(`task ${taskId} has the status ${JSON.stringify(status)}, which is none`);
+    throw new MalformedAnswer(`task ${taskId} has an unknown status: ${JSON.stringify(status)}`);
   const createdAt = typeof wire.createdAt === 'string' ? Date.parse(wire.createdAt) : Number.NaN;
-  // Null is a value here: no limit.
+  // Null means no limit.
   const ttlMs = wire.ttlMs === undefined ? wire.ttl : wire.ttlMs;
   const pollMs = wire.pollIntervalMs ?? wire.pollInterval ?? wire.pollFrequency;
   const message = wire.statusMessage ?? (typeof wire.error === 'string' ? wire.error : undefined);
@@ -93,16 +93,16 @@ function readChildIds(taskId: string, wire: Json | undefined): readonly string[]
 
 export function readQuestions(wire: Json | undefined): Readonly<Record<string, Message>> {
   if (wire === undefined) return {};
-  if (!isJsonObject(wire)) throw new MalformedAnswer('its inputRequests are not an object');
+  if (!isJsonObject(wire)) throw new MalformedAnswer('the inputRequests of a task are not an object');
   const requests = Object.entries(wire);
-  if (requests.length > mostQuestions)
-    throw new MalformedAnswer(`it asks ${requests.length} questions at once`);
+  if (requests.length > maxQuestions)
+    throw new MalformedAnswer(`a task asks ${requests.length} questions at once`);
   return Object.fromEntries(requests.map(([key, request]) => [key, readRequest(key, request)]));
 }
 
 function readRequest(key: string, wire: Json): Message {
   if (!isJsonObject(wire) || typeof wire.method !== 'string')
-    throw new MalformedAnswer(`its question "${key}" is no request`);
+    throw new MalformedAnswer(`the question "${key}" is not a request`);
   return { method: wire.method, params: isJsonObject(wire.params) ? wire.params : {} };
 }
 
@@ -126,39 +126,41 @@ function readError(wire: Json | undefined): WireFault | undefined {
   };
 }
 
-// --- Checks on a tree that a peer grows ---------------------------------------------------------------------
+// --- Checks of the peer's tree ------------------------------------------------------------------------------
 
 export interface TreeLimits {
-  readonly deepest: number;
-  readonly largest: number;
+  readonly maxDepth: number;
+  readonly maxTasks: number;
 }
 
-const defaultTreeLimits: TreeLimits = { deepest: 16, largest: 10_000 };
+const defaultTreeLimits: TreeLimits = { maxDepth: 16, maxTasks: 10_000 };
 
 export class TreeGuard {
   readonly #limits: TreeLimits;
-  /** Under which parent each task was met first, and how deep. */
-  readonly #places = new Map<string, { readonly parentId: string | undefined; readonly depth: number }>();
+  /** The parent under which each task was first listed, and its depth. */
+  readonly #positions = new Map<string, { readonly parentId: string | undefined; readonly depth: number }>();
   readonly #childIds = new Map<string, readonly string[]>();
 
   constructor(rootId: string, limits: TreeLimits = defaultTreeLimits) {
     this.#limits = limits;
-    this.#places.set(rootId, { parentId: undefined, depth: 0 });
+    this.#positions.set(rootId, { parentId: undefined, depth: 0 });
   }
 
-  /** Checks what was seen of a task, and gives the children that are new. */
+  /** Checks the links of a polled task. Returns the ids of new subtasks. */
   admit({ taskId, parentId, childIds }: RemoteTask): readonly string[] {
-    const place = this.#places.get(taskId);
-    if (!place) throw new MalformedAnswer(`it showed task ${taskId}, which was not asked for`);
-    if (place.parentId !== undefined && parentId !== undefined && parentId !== place.parentId)
+    const position = this.#positions.get(taskId);
+    if (!position) throw new MalformedAnswer(`a response contains task ${taskId}, which was not requested`);
+    if (position.parentId !== undefined && parentId !== undefined && parentId !== position.parentId)
       throw new MalformedAnswer(
-        `task ${taskId} is listed as a subtask of ${place.parentId}, and names ${parentId} as its parent`,
+        `task ${taskId} is listed as a subtask of ${position.parentId}, but its parentTaskId is ${parentId}`,
       );
     const before = this.#childIds.get(taskId) ?? [];
     if (childIds.length < before.length || before.some((id, i) => childIds[i] !== id))
-      throw new MalformedAnswer(`the list of subtasks of task ${taskId} lost or changed entries`);
+      throw new MalformedAnswer(
+        `existing entries in the childTaskIds of task ${taskId} changed or disappeared`,
+      );
     const added = childIds.slice(before.length);
-    for (const id of added) this.#place(id, taskId, place.depth + 1);
+    for (const id of added) this.#add(id, taskId, position.depth + 1);
     this.#childIds.set(taskId, childIds);
     return added;
   }
@@ -167,16 +169,16 @@ export class TreeGuard {
     return this.#childIds.get(taskId) ?? [];
   }
 
-  #place(id: string, parentId: string, depth: number): void {
+  #add(id: string, parentId: string, depth: number): void {
     if (id === parentId) throw new MalformedAnswer(`task ${id} is listed as its own subtask`);
-    if (this.#places.has(id))
+    if (this.#positions.has(id))
       throw new MalformedAnswer(
-        `task ${id} is listed as a subtask of ${parentId}, and has another place in the same tree already`,
+        `task ${id} is listed as a subtask of ${parentId}, but is already elsewhere in the same tree`,
       );
-    if (depth > this.#limits.deepest)
-      throw new MalformedAnswer(`its tree of tasks is deeper than ${this.#limits.deepest}`);
-    if (this.#places.size >= this.#limits.largest)
-      throw new MalformedAnswer(`its tree has more than ${this.#limits.largest} tasks`);
-    this.#places.set(id, { parentId, depth });
+    if (depth > this.#limits.maxDepth)
+      throw new MalformedAnswer(`the tree of tasks is deeper than ${this.#limits.maxDepth} levels`);
+    if (this.#positions.size >= this.#limits.maxTasks)
+      throw new MalformedAnswer(`the tree has more than ${this.#limits.maxTasks} tasks`);
+    this.#positions.set(id, { parentId, depth });
   }
 }

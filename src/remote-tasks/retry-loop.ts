@@ -1,4 +1,4 @@
-/** Waiting for a peer: how long between two looks, how a wait ends early, what is sent again, and when it is given up. */
+/** Waiting for a peer: the poll interval, cancellable waits, retries of requests, and when to give up. */
 
 import { isUnavailable } from '../dialects/errors.ts';
 import { internalError } from '../dialects/json-rpc.ts';
@@ -8,25 +8,25 @@ import { ConnectionLost, RemoteError, RequestTimedOut, ServerUnreachable, TaskOv
 import type { RemoteOutcome } from './remote-outcome.ts';
 
 export interface PaceOptions {
-  /** Never look sooner than this. Default 100 ms. */
+  /** The minimum poll interval. Default 100 ms. */
   readonly floorMs?: number;
-  /** Never later. Default 60 s. */
+  /** The maximum poll interval. Default 60 s. */
   readonly ceilingMs?: number;
-  /** Without a hint of the server. Default 1 s. */
+  /** The poll interval if the server requests none. Default 1 s. */
   readonly defaultMs?: number;
 }
 
-/** Looks of many callers are spread by up to a tenth of the wait, and never before its end. */
+/** Spreads the polls of many callers: up to a tenth of the wait is added. */
 const jitter = 0.1;
 const backoff = { minMs: 250, maxMs: 256_000 };
 
 /**
- * The longest of what the server asks for, what the host allows, what failures in a row call for, and Retry-After;
- * never shorter or longer than the bounds, whatever a server says.
+ * Computes waits: the maximum of the server's poll interval, the backoff after failures, and Retry-After, but always
+ * within the bounds that the host sets.
  */
 export class Pace {
-  /** Between two looks, whatever news there is. */
-  readonly shortestMs: number;
+  /** The minimum time between two polls, even if notifications arrive. */
+  readonly minMs: number;
   readonly #ceilingMs: number;
   readonly #defaultMs: number;
   readonly #random: () => number;
@@ -35,7 +35,7 @@ export class Pace {
     { floorMs = 100, ceilingMs = 60_000, defaultMs = 1_000 }: PaceOptions = {},
     random: () => number = () => runtime.random(),
   ) {
-    this.shortestMs = Math.min(floorMs, maxTimeoutMs);
+    this.minMs = Math.min(floorMs, maxTimeoutMs);
     this.#ceilingMs = Math.min(Math.max(ceilingMs, floorMs), maxTimeoutMs);
     this.#defaultMs = defaultMs;
     this.#random = random;
@@ -48,22 +48,22 @@ export class Pace {
     atLeastMs = 0,
   }: {
     readonly hintMs?: number | undefined;
-    /** Failures in a row. */
+    /** The number of consecutive failures. */
     readonly failures?: number;
     readonly retryAfterMs?: number | undefined;
-    /** While the server pushes, looks are only the safety net. */
+    /** A longer minimum, for polls that are only a safety net next to notifications. */
     readonly atLeastMs?: number;
   }): number {
     const failedMs = failures === 0 ? 0 : backoffMs(backoff, failures - 1);
     const asked = Math.max(hintMs ?? this.#defaultMs, failedMs, retryAfterMs, atLeastMs);
-    const wait = Math.min(Math.max(asked, this.shortestMs), this.#ceilingMs);
+    const wait = Math.min(Math.max(asked, this.minMs), this.#ceilingMs);
     return Math.min(wait * (1 + jitter * this.#random()), this.#ceilingMs);
   }
 }
 
 /**
- * Waits that can be ended. However many there are, their signal has one listener: it searches its list for each that is
- * added or removed, and thousands of subtasks wait at the same time.
+ * Waits that a signal cancels. The signal has only one listener, however many waits there are: adding or removing a
+ * listener searches all of them, and thousands of subtasks may wait at the same time.
  */
 export class CancellableWait {
   readonly signal: AbortSignal;
@@ -78,26 +78,26 @@ export class CancellableWait {
     signal.addEventListener('abort', endAll, { once: true });
   }
 
-  /** Calls back when everything is to end, at once if it is; what it returns takes that back. */
+  /** Calls back when the signal is aborted, or at once if it already is. Returns a function that unsubscribes. */
   hold(end: (reason: unknown) => void): () => void {
     if (this.signal.aborted) end(this.signal.reason);
     else this.#held.add(end);
     return () => this.#held.delete(end);
   }
 
-  /** Until the time has passed; once the bell rings, only as long as it must be. */
-  pause(ms: number, bell?: Wakeup, mustMs = () => 0): Promise<void> {
+  /** Resolves after `ms`, or `mustMs()` after the wakeup rings. Rejects when the signal is aborted. */
+  pause(ms: number, wakeup?: Wakeup, mustMs = () => 0): Promise<void> {
     return new Promise((resolve, reject) => {
       const settle = (act: () => void) => {
         runtime.clearTimeout(timer);
         release();
-        bell?.hear(undefined);
+        wakeup?.listen(undefined);
         act();
       };
       let timer = runtime.setTimeout(() => settle(resolve), ms);
       const release = this.hold((reason) => queueMicrotask(() => settle(() => reject(reason))));
-      bell?.hear(() => {
-        bell.hear(undefined);
+      wakeup?.listen(() => {
+        wakeup.listen(undefined);
         runtime.clearTimeout(timer);
         timer = runtime.setTimeout(() => settle(resolve), Math.min(mustMs(), ms));
       });
@@ -105,7 +105,7 @@ export class CancellableWait {
   }
 }
 
-/** Says that there is news. What rang while nobody listened is heard by the next who does. */
+/** Ends a wait early. If it rings while nobody listens, the next listener is called at once. */
 export class Wakeup {
   #hasRung = false;
   #listener: (() => void) | undefined;
@@ -115,39 +115,39 @@ export class Wakeup {
     this.#listener?.();
   }
 
-  /** What comes next makes up for all that has rung so far. */
-  hush(): void {
+  /** Discards earlier rings, before a poll that covers them. */
+  reset(): void {
     this.#hasRung = false;
   }
 
-  hear(listener: (() => void) | undefined): void {
+  listen(listener: (() => void) | undefined): void {
     this.#listener = listener;
     if (this.#hasRung) listener?.();
   }
 }
 
-// --- Asking again ------------------------------------------------------------------------------------------
+// --- Retries ------------------------------------------------------------------------------------------------
 
-interface InsistOptions {
+interface RetryOptions {
   readonly pace: Pace;
   readonly reconnectTimeoutMs: number;
   readonly pause: (ms: number) => Promise<void>;
-  /** Is it sent again after this error? */
-  readonly isPassing: (error: Error) => boolean;
+  /** True if the request is sent again after this error. */
+  readonly isTransient: (error: Error) => boolean;
   readonly onFailure?: (error: Error) => void;
 }
 
-/** Asks until there is an answer, or for as long as a caller has patience. What did not get through is sent again. */
+/** Sends a request until it is answered, for at most `reconnectTimeoutMs` after the first failure. */
 export async function retryUntilAnswered<T>(
   request: () => Promise<T>,
-  { pace, reconnectTimeoutMs, pause, isPassing, onFailure }: InsistOptions,
+  { pace, reconnectTimeoutMs, pause, isTransient, onFailure }: RetryOptions,
 ): Promise<T> {
   const since = runtime.monotonic();
   for (let failures = 1; ; failures++) {
     try {
       return await request();
     } catch (error) {
-      if (!(error instanceof Error) || !isPassing(error)) throw error;
+      if (!(error instanceof Error) || !isTransient(error)) throw error;
       onFailure?.(error);
       const passed = runtime.monotonic() - since;
       if (passed > reconnectTimeoutMs) throw new ServerUnreachable(passed, error.message);
@@ -157,46 +157,46 @@ export async function retryUntilAnswered<T>(
   }
 }
 
-/** Says nothing about the task. What went wrong over there is tried again where that does no harm. */
-export function saysNothing(error: Error, isRepeatable: boolean): boolean {
+/** True if the error is unrelated to the task. An internal error of the peer is only retried if that is safe. */
+export function isTransient(error: Error, isRepeatable: boolean): boolean {
   if (error instanceof RemoteError)
     return (isRepeatable && error.rpcCode === internalError) || isUnavailable(error.data);
   return error instanceof ConnectionLost || error instanceof RequestTimedOut;
 }
 
-/** The peer does not know the task any more. */
+/** The peer no longer knows the task. */
 export class Gone extends Error {
-  readonly ending: RemoteOutcome;
+  readonly outcome: RemoteOutcome;
 
-  constructor(ending: RemoteOutcome) {
+  constructor(outcome: RemoteOutcome) {
     super('The task is gone.');
-    this.ending = ending;
+    this.outcome = outcome;
   }
 }
 
 /**
- * How long a caller waits for one task. A server that gives no proper answer is given up once that has lasted as long
- * as the task's ttl; a server that keeps reporting an unfinished task is given up `reconnectTimeoutMs` after its ttl. A
- * task without a ttl has no limit while its server answers. Giving up ends nothing: the call can be resumed.
+ * How long a caller waits for one task. It gives up if the server sent no proper answer for as long as the task's ttl, or
+ * if the server still reports an unfinished task `reconnectTimeoutMs` after that ttl. Without a ttl there is no limit while
+ * the server answers. Giving up does not cancel the task: the call can be resumed.
  */
 export class Patience {
   readonly #taskId: string;
   readonly #reconnectTimeoutMs: number;
-  /** Monotonic: neither a clock that is set nor the clock of the server counts. */
+  /** On the monotonic clock, which is independent of wall clocks here and at the server. */
   readonly #knownSince = runtime.monotonic();
-  /** The last that the server reported; later answers need not repeat it. */
+  /** The last reported ttl. Later responses need not repeat it. */
   ttlMs: number | null | undefined;
-  /** Since when every answer showed a task that is older than its ttl. */
+  /** Since when all responses have shown a task that is older than its ttl. */
   #overdueSince: number | undefined;
 
-  /** With the ttl as the create result has it. */
+  /** `ttlMs` is the one in the response that created the task. */
   constructor(taskId: string, reconnectTimeoutMs: number, ttlMs: number | null | undefined) {
     this.#taskId = taskId;
     this.#reconnectTimeoutMs = reconnectTimeoutMs;
     this.ttlMs = ttlMs;
   }
 
-  /** The server reported an unfinished task. While a person is asked, the time is theirs. */
+  /** The server reported an unfinished task. Time in which a person is answering a question does not count. */
   waited(status: string, ttlMs: number | null | undefined, isAsked: () => boolean): void {
     if (ttlMs !== undefined) this.ttlMs = ttlMs;
     const now = runtime.monotonic();
@@ -213,13 +213,13 @@ export class Patience {
     );
   }
 
-  /** The server has given no proper answer since then. */
+  /** The server has sent no proper answer since `since`. */
   failed(since: number, why: string): void {
     const forMs = runtime.monotonic() - since;
     if (typeof this.ttlMs !== 'number' || forMs <= this.ttlMs) return;
     throw new TaskOverdue(
       this.#taskId,
-      `the server has given no proper answer for ${seconds(forMs)}, and its ttl is ${this.ttlMs} ms. ${why}`,
+      `the server has sent no valid answer for ${seconds(forMs)}, and the ttl of the task is ${this.ttlMs} ms. ${why}`,
     );
   }
 }

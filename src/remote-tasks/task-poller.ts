@@ -1,7 +1,7 @@
 /**
- * Pursues a task of a peer to its end, and every subtask that turns up on the way: looks at it, answers what it asks,
- * and fetches what came of it, in whichever dialect. It holds out against lost connections and faulty peers: every
- * wait is bounded, and nothing that a peer says is taken on trust.
+ * Follows a task of a peer, with all its subtasks, to its outcome: polls it, answers its questions and fetches its result,
+ * in any dialect. It survives lost connections and faulty peers: every wait is bounded, and everything that a peer sends
+ * is checked.
  */
 
 import { invalidParams } from '../dialects/json-rpc.ts';
@@ -13,9 +13,9 @@ import { type Answering, Questions } from './questions.ts';
 import type { RemoteDialect } from './remote-dialect.ts';
 import {
   checkedSize,
-  endingIn,
-  endingOfUnknown,
-  endingWithout,
+  outcomeIn,
+  outcomeOfUnknownTask,
+  outcomeWithoutResult,
   type RemoteOutcome,
   sizeOf,
 } from './remote-outcome.ts';
@@ -30,25 +30,25 @@ import {
 import {
   CancellableWait,
   Gone,
+  isTransient,
   type Pace,
   Patience,
   retryUntilAnswered,
-  saysNothing,
   Wakeup,
 } from './retry-loop.ts';
 
-/** Whoever holds the tasks. */
+/** The peer that runs the tasks. */
 export interface RemotePeer {
-  /** Rejects with RemoteError, ConnectionLost or RequestTimedOut. Without a time-out it waits as long as it takes. */
+  /** Rejects with RemoteError, ConnectionLost or RequestTimedOut. With `isPatient` the request has no timeout. */
   request(
     message: Message,
     options: { readonly signal: AbortSignal; readonly isPatient?: boolean },
   ): Promise<JsonObject>;
 }
 
-/** News that come unasked. They only say when to look; what is told by them is never relied on. */
-export interface News {
-  /** Calls back when there is news of a task. */
+/** Notifications from the peer. They only trigger a poll; their content is not used. */
+export interface TaskNotifications {
+  /** Calls back when a notification about the task arrives. `isPushed`: the peer sends notifications at present. */
   of(taskId: string, nudge: () => void): { stop(): void; isPushed(): boolean };
 }
 
@@ -63,7 +63,7 @@ export type TaskUpdate =
     }
   | { readonly type: 'answered'; readonly taskId: string; readonly key: string }
   | { readonly type: 'child'; readonly taskId: string; readonly parentId: string }
-  /** What a model may be told meanwhile. */
+  /** A text for the model while the task is running. */
   | { readonly type: 'interim'; readonly taskId: string; readonly text: string }
   | { readonly type: 'unreachable'; readonly why: string }
   | { readonly type: 'reachable' };
@@ -73,44 +73,44 @@ export interface TaskPollerParts {
   readonly dialect: RemoteDialect;
   readonly pace: Pace;
   readonly answering: Answering;
-  readonly news?: News;
+  readonly notifications?: TaskNotifications;
   readonly onUpdate: (update: TaskUpdate) => void;
-  /** Ends the pursuit, and nothing else. */
+  /** Stops the poller, but does not cancel the task. */
   readonly signal: AbortSignal;
   readonly reconnectTimeoutMs: number;
   readonly limits?: TreeLimits;
-  /** Of all tasks of the tree together, in characters of JSON. */
+  /** The limit for all results of the tree together, in characters of JSON. */
   readonly maxResultSize?: number;
-  /** What the peer said of the task when it made it. */
+  /** The task in the response that created it. */
   readonly first?: RemoteTask | undefined;
   /** Limits the concurrent requests to the peer, of this task and of others. */
   readonly requests?: Semaphore;
 }
 
-/** Between looks while the server pushes. */
+/** The poll interval while the server sends notifications. */
 const safetyNetMs = 10_000;
-/** Requests at the same time, however large a tree is. */
-export const mostAtOnce = 8;
-/** Streams that wait for an outcome, and bring questions meanwhile. */
-const mostStreams = 32;
+/** The limit for concurrent requests, however large the tree is. */
+export const maxConcurrentRequests = 8;
+/** The limit for streams that wait for a result, and carry questions in the meantime. */
+const maxStreams = 32;
 
-/** A task as far as it was pursued. */
+/** A task with its subtasks, as last polled. */
 export interface PolledTask {
   readonly task: RemoteTask;
   readonly ending?: RemoteOutcome;
   readonly children: readonly PolledTask[];
 }
 
-/** One task on its way. */
-interface Path {
+/** One task that is being polled. */
+interface TrackedTask {
   readonly taskId: string;
-  readonly bell: Wakeup;
+  readonly wakeup: Wakeup;
   readonly patience: Patience;
-  readonly children: { readonly path: Path; readonly end: Promise<void> }[];
+  readonly children: { readonly tracked: TrackedTask; readonly end: Promise<void> }[];
   readonly isParentDone: () => boolean;
-  /** Its outcome is being waited for, on a stream that brings questions (2025-11-25). */
+  /** A `tasks/result` request is open; its stream carries questions (2025-11-25). */
   isOutcomeAsked: boolean;
-  /** The outcome that came on that stream. */
+  /** The outcome that arrived on that stream. */
   early: RemoteOutcome | undefined;
 }
 
@@ -119,12 +119,12 @@ export class TaskPoller {
   readonly #parts: TaskPollerParts;
   readonly #guard: TreeGuard;
   readonly #tasks = new Map<string, RemoteTask>();
-  readonly #endings = new Map<string, RemoteOutcome>();
+  readonly #outcomes = new Map<string, RemoteOutcome>();
   readonly #questions: Questions;
   readonly #requests: Semaphore;
   readonly #stopped = new AbortController();
-  readonly #halt: CancellableWait;
-  readonly #streams = new Semaphore(mostStreams);
+  readonly #waits: CancellableWait;
+  readonly #streams = new Semaphore(maxStreams);
   #failure: { readonly error: unknown } | undefined;
   #isUnreachable = false;
   #unknownUntil = 0;
@@ -134,160 +134,165 @@ export class TaskPoller {
     this.#rootId = rootId;
     this.#parts = parts;
     this.#guard = new TreeGuard(rootId, parts.limits);
-    this.#requests = parts.requests ?? new Semaphore(mostAtOnce);
-    this.#halt = new CancellableWait(AbortSignal.any([parts.signal, this.#stopped.signal]));
-    this.#questions = new Questions(parts, this.#halt.signal, (message) => this.#send(message));
+    this.#requests = parts.requests ?? new Semaphore(maxConcurrentRequests);
+    this.#waits = new CancellableWait(AbortSignal.any([parts.signal, this.#stopped.signal]));
+    this.#questions = new Questions(parts, this.#waits.signal, (message) => this.#send(message));
   }
 
   /**
-   * Resolves when the root is over and so is everything below it. Rejects with Gone if the peer does not know it, also
-   * after `unknownForMs`: until then the peer may still be creating it.
+   * Resolves when the root and all its descendants have ended. Rejects with Gone if the peer does not know the task. Until
+   * `unknownForMs` have passed it keeps polling an unknown task, because the peer may still be creating it.
    */
   async run({ unknownForMs = 0 } = {}): Promise<RemoteOutcome> {
     this.#unknownUntil = runtime.monotonic() + unknownForMs;
     try {
-      return await this.#follow(this.#pathTo(this.#rootId, () => false));
+      return await this.#follow(this.#track(this.#rootId, () => false));
     } catch (error) {
       if (this.#failure) throw this.#failure.error;
-      throw this.#halt.signal.aborted ? new Detached() : error;
+      throw this.#waits.signal.aborted ? new Detached() : error;
     } finally {
       this.#stopped.abort();
     }
   }
 
-  /** The tree as it is known, its results in the order of their creation. */
+  /** The tree as last polled, with subtasks in the order of their creation. */
   tree(taskId = this.#rootId): PolledTask | undefined {
     const task = this.#tasks.get(taskId);
     if (!task) return undefined;
-    const ending = this.#endings.get(taskId);
+    const outcome = this.#outcomes.get(taskId);
     const children = this.#guard.childIds(taskId).map((id) => this.tree(id));
-    return { task, ...(ending && { ending }), children: children.filter((child) => child !== undefined) };
+    return {
+      task,
+      ...(outcome && { ending: outcome }),
+      children: children.filter((child) => child !== undefined),
+    };
   }
 
   // --- One task -------------------------------------------------------------------------------------------
 
-  async #follow(path: Path): Promise<RemoteOutcome> {
-    const { taskId, bell } = path;
-    const { pace, news } = this.#parts;
-    const heard = news?.of(taskId, () => bell.ring());
+  async #follow(tracked: TrackedTask): Promise<RemoteOutcome> {
+    const { taskId, wakeup } = tracked;
+    const { pace, notifications } = this.#parts;
+    const subscription = notifications?.of(taskId, () => wakeup.ring());
     try {
       for (;;) {
-        const lookedAt = runtime.monotonic();
-        const ending = await this.#look(path);
-        if (ending) return this.#ended(taskId, ending);
+        const polledAt = runtime.monotonic();
+        const outcome = await this.#poll(tracked);
+        if (outcome) return this.#ended(taskId, outcome);
         const hintMs = this.#tasks.get(taskId)?.pollMs;
-        const isPushed = heard?.isPushed() ?? false;
+        const isPushed = subscription?.isPushed() ?? false;
         const wait = pace.next({ hintMs, ...(isPushed && { atLeastMs: safetyNetMs }) });
-        await this.#halt.pause(wait, bell, () =>
-          Math.max(0, lookedAt + pace.shortestMs - runtime.monotonic()),
-        );
+        await this.#waits.pause(wait, wakeup, () => Math.max(0, polledAt + pace.minMs - runtime.monotonic()));
       }
     } catch (error) {
       if (!(error instanceof Gone)) throw error;
-      this.#ended(taskId, error.ending);
+      this.#ended(taskId, error.outcome);
       throw error;
     } finally {
-      heard?.stop();
+      subscription?.stop();
       this.#questions.end(taskId);
     }
   }
 
-  /** Looks once. What it shows is taken up; if that is the end, it is given. */
-  async #look(path: Path): Promise<RemoteOutcome | undefined> {
-    const { taskId, bell, children, patience } = path;
+  /** Polls once and processes the response. Returns the outcome if the task has ended. */
+  async #poll(tracked: TrackedTask): Promise<RemoteOutcome | undefined> {
+    const { taskId, wakeup, children, patience } = tracked;
     const { dialect } = this.#parts;
-    const wasOrphaned = path.isParentDone();
-    bell.hush();
-    const look = dialect.poll?.(taskId) ?? dialect.get(taskId);
-    const seen = dialect.read(await this.#seen(path, look));
-    if ('taskId' in seen) {
-      for (const id of this.#take(taskId, seen)) this.#followChild(path, id);
-      if (isOver(seen)) return this.#finish(path, endingIn(seen) ?? (await this.#fetched(seen, path)));
+    const wasOrphaned = tracked.isParentDone();
+    wakeup.reset();
+    const message = dialect.poll?.(taskId) ?? dialect.get(taskId);
+    const polled = dialect.read(await this.#sendPoll(tracked, message));
+    if ('taskId' in polled) {
+      for (const id of this.#record(taskId, polled)) this.#followChild(tracked, id);
+      if (isOver(polled))
+        return this.#finish(tracked, outcomeIn(polled) ?? (await this.#fetchResult(polled, tracked)));
       if (wasOrphaned)
         throw new MalformedAnswer(
-          `the parent of task ${taskId} ended before it, which is still ${seen.status}`,
+          `the parent of task ${taskId} has ended, but the task is still ${polled.status}`,
         );
-      if (seen.status === 'input_required' && dialect.resultWaits) this.#askOutcome(path);
+      if (polled.status === 'input_required' && dialect.resultWaits) this.#askOutcome(tracked);
     }
-    if (path.early && children.length === 0) return path.early;
-    this.#questions.see(taskId, seen, () => bell.ring());
-    const { status = 'input_required', ttlMs } = 'taskId' in seen ? seen : {};
+    if (tracked.early && children.length === 0) return tracked.early;
+    this.#questions.update(taskId, polled, () => wakeup.ring());
+    const { status = 'input_required', ttlMs } = 'taskId' in polled ? polled : {};
     patience.waited(status, ttlMs, () => this.#questions.areOpen(this.#tasks));
     return undefined;
   }
 
-  async #seen(path: Path, message: Message): Promise<JsonObject> {
-    const { taskId, patience, bell } = path;
+  async #sendPoll(tracked: TrackedTask, message: Message): Promise<JsonObject> {
+    const { taskId, patience, wakeup } = tracked;
     try {
       const since = runtime.monotonic();
       return await this.#send(message, { onFailure: ({ message: why }) => patience.failed(since, why) });
     } catch (error) {
       if (!(error instanceof RemoteError) || error.rpcCode !== invalidParams) throw error;
       if (!this.#known(taskId) && runtime.monotonic() < this.#unknownUntil) {
-        await this.#halt.pause(this.#parts.pace.next({}), bell);
-        return this.#seen(path, message);
+        await this.#waits.pause(this.#parts.pace.next({}), wakeup);
+        return this.#sendPoll(tracked, message);
       }
       const { createdAt } = this.#known(taskId) ?? {};
-      throw new Gone(endingOfUnknown({ createdAt, ttlMs: patience.ttlMs }, error.message, runtime.now()));
+      throw new Gone(
+        outcomeOfUnknownTask({ createdAt, ttlMs: patience.ttlMs }, error.message, runtime.now()),
+      );
     }
   }
 
-  #pathTo(taskId: string, isParentDone: () => boolean): Path {
+  #track(taskId: string, isParentDone: () => boolean): TrackedTask {
     const { reconnectTimeoutMs } = this.#parts;
     const ttlMs = this.#known(taskId)?.ttlMs;
     const patience = new Patience(taskId, reconnectTimeoutMs, ttlMs);
-    const bell = new Wakeup();
-    return { taskId, bell, patience, children: [], isParentDone, isOutcomeAsked: false, early: undefined };
+    const wakeup = new Wakeup();
+    return { taskId, wakeup, patience, children: [], isParentDone, isOutcomeAsked: false, early: undefined };
   }
 
-  /** The last that the peer said of a task, and be it when it made it. */
+  /** The last known state of a task: as polled, or else as in the response that created it. */
   #known(taskId: string): RemoteTask | undefined {
     const { first } = this.#parts;
     return this.#tasks.get(taskId) ?? (first?.taskId === taskId ? first : undefined);
   }
 
-  #followChild(parent: Path, id: string): void {
-    const path = this.#pathTo(id, () => this.#endings.has(parent.taskId));
-    const end = this.#follow(path).then(
+  #followChild(parent: TrackedTask, id: string): void {
+    const tracked = this.#track(id, () => this.#outcomes.has(parent.taskId));
+    const end = this.#follow(tracked).then(
       () => {},
       (error: unknown) => {
         if (error instanceof Gone) return;
-        // Whatever is wrong with a part of the tree is wrong with all of it, and said at once.
-        if (!this.#halt.signal.aborted) this.#failure ??= { error };
+        // An error in one subtask fails the whole tree at once.
+        if (!this.#waits.signal.aborted) this.#failure ??= { error };
         this.#stopped.abort();
       },
     );
-    parent.children.push({ path, end });
+    parent.children.push({ tracked, end });
   }
 
-  /** It is over, and waits only for what is below it. */
-  async #finish({ taskId, children }: Path, ending: RemoteOutcome): Promise<RemoteOutcome> {
-    this.#endings.set(taskId, ending);
-    for (const { path } of children) path.bell.ring();
+  /** The task has ended. Waits for its subtasks. */
+  async #finish({ taskId, children }: TrackedTask, outcome: RemoteOutcome): Promise<RemoteOutcome> {
+    this.#outcomes.set(taskId, outcome);
+    for (const { tracked } of children) tracked.wakeup.ring();
     await Promise.all(children.map(({ end }) => end));
     if (this.#failure) throw this.#failure.error;
-    this.#halt.signal.throwIfAborted();
-    return ending;
+    this.#waits.signal.throwIfAborted();
+    return outcome;
   }
 
-  #ended(taskId: string, ending: RemoteOutcome): RemoteOutcome {
-    this.#endings.set(taskId, ending);
+  #ended(taskId: string, outcome: RemoteOutcome): RemoteOutcome {
+    this.#outcomes.set(taskId, outcome);
     const { maxResultSize } = this.#parts;
-    if (ending.kind !== 'result' || maxResultSize === undefined) return ending;
-    this.#size += sizeOf(ending.result);
+    if (outcome.kind !== 'result' || maxResultSize === undefined) return outcome;
+    this.#size += sizeOf(outcome.result);
     checkedSize(this.#size, maxResultSize);
-    return ending;
+    return outcome;
   }
 
-  /** Remembers and tells what is new of a task, and gives the subtasks that are. */
-  #take(taskId: string, task: RemoteTask): readonly string[] {
+  /** Stores the polled task and reports its changes. Returns the ids of new subtasks. */
+  #record(taskId: string, task: RemoteTask): readonly string[] {
     const { onUpdate } = this.#parts;
     if (task.taskId !== taskId)
-      throw new MalformedAnswer(`it was asked about task ${taskId}, and spoke of ${task.taskId}`);
+      throw new MalformedAnswer(`a request for task ${taskId} was answered with task ${task.taskId}`);
     const before = this.#tasks.get(taskId);
     const { status } = this.#known(taskId) ?? task;
     if (isOver({ status }) && status !== task.status)
-      throw new MalformedAnswer(`task ${taskId} was ${status}, and is ${task.status} now`);
+      throw new MalformedAnswer(`task ${taskId} was ${status} and is now ${task.status}`);
     this.#tasks.set(taskId, task);
     const { progress } = task;
     if (progress && JSON.stringify(progress) !== JSON.stringify(before?.progress))
@@ -298,10 +303,10 @@ export class TaskPoller {
     return added;
   }
 
-  async #fetched(task: RemoteTask, { early }: Path): Promise<RemoteOutcome> {
+  async #fetchResult(task: RemoteTask, { early }: TrackedTask): Promise<RemoteOutcome> {
     const { dialect } = this.#parts;
     const message = dialect.result?.(task.taskId);
-    if (!message || (task.status !== 'completed' && !dialect.resultWaits)) return endingWithout(task);
+    if (!message || (task.status !== 'completed' && !dialect.resultWaits)) return outcomeWithoutResult(task);
     if (early) return early;
     try {
       return { kind: 'result', result: await this.#send(message, { isRepeatable: false }) };
@@ -312,42 +317,42 @@ export class TaskPoller {
     }
   }
 
-  /** Asks for an outcome before it is there. */
-  #askOutcome(path: Path): void {
-    if (path.isOutcomeAsked) return;
-    path.isOutcomeAsked = true;
+  /** Sends `tasks/result` before the task has ended, because its stream carries the questions. */
+  #askOutcome(tracked: TrackedTask): void {
+    if (tracked.isOutcomeAsked) return;
+    tracked.isOutcomeAsked = true;
     const { peer, dialect } = this.#parts;
-    const { signal } = this.#halt;
-    const ask = () => peer.request(dialect.result!(path.taskId), { signal, isPatient: true });
-    this.#streams.run(ask, this.#halt).then(
+    const { signal } = this.#waits;
+    const ask = () => peer.request(dialect.result!(tracked.taskId), { signal, isPatient: true });
+    this.#streams.run(ask, this.#waits).then(
       (result) => {
-        path.early = { kind: 'result', result };
-        path.bell.ring();
+        tracked.early = { kind: 'result', result };
+        tracked.wakeup.ring();
       },
-      // Whatever it is, the next look says how the task stands; then it is asked for again.
+      // The next poll returns the status, and sends this request again if necessary.
       () => {
-        path.isOutcomeAsked = false;
+        tracked.isOutcomeAsked = false;
       },
     );
   }
 
   // --- Requests -------------------------------------------------------------------------------------------
 
-  /** Takes every error of the peer at its word if the message may not arrive twice. */
+  /** If the message must not be sent twice (`isRepeatable: false`), an error of the peer is not retried. */
   async #send(
     message: Message,
     { isRepeatable = true, onFailure }: { isRepeatable?: boolean; onFailure?: (error: Error) => void } = {},
   ): Promise<JsonObject> {
     const { peer, onUpdate } = this.#parts;
-    const { signal } = this.#halt;
+    const { signal } = this.#waits;
     const request = async () => {
       signal.throwIfAborted();
-      return this.#requests.run(() => peer.request(message, { signal }), this.#halt);
+      return this.#requests.run(() => peer.request(message, { signal }), this.#waits);
     };
     const answer = await retryUntilAnswered(request, {
       ...this.#parts,
-      pause: (ms) => this.#halt.pause(ms),
-      isPassing: (error) => !signal.aborted && saysNothing(error, isRepeatable),
+      pause: (ms) => this.#waits.pause(ms),
+      isTransient: (error) => !signal.aborted && isTransient(error, isRepeatable),
       onFailure: (error) => {
         if (!this.#isUnreachable) onUpdate({ type: 'unreachable', why: error.message });
         this.#isUnreachable = true;

@@ -3,13 +3,13 @@ import { expect, test } from 'vitest';
 import { ManualClock } from '../testing/manual-clock.ts';
 import { systemClock } from './clock.ts';
 
-test('the system clock calls back when the moment has come', async () => {
+test('the system clock calls back when the time has come', async () => {
   const at = systemClock.now() + 20;
   await new Promise<void>((resolve) => systemClock.schedule(at, resolve));
   expect(systemClock.now()).toBeGreaterThanOrEqual(at);
 });
 
-test('the system clock never calls back a moment early', async () => {
+test('the system clock never calls back early', async () => {
   let early = 0;
   await Promise.all(
     Array.from({ length: 2_000 }, async (_, index) => {
@@ -24,7 +24,7 @@ test('the system clock never calls back a moment early', async () => {
   expect(early).toBe(0);
 });
 
-test('a moment beyond the longest timer of the platform does not come at once', async () => {
+test('a time beyond the maximum timeout of the platform does not fire at once', async () => {
   let called = false;
   const forget = systemClock.schedule(systemClock.now() + 2 ** 31 + 50, () => {
     called = true;
@@ -34,7 +34,7 @@ test('a moment beyond the longest timer of the platform does not come at once', 
   forget();
 });
 
-test('a manual clock fires what comes due on its way, in order, and nothing that was forgotten', () => {
+test('a manual clock fires all due timers in order, except cancelled ones', () => {
   const clock = new ManualClock(1_000);
   const fired: [string, number][] = [];
   clock.schedule(1_020, () => fired.push(['second', clock.now()]));

@@ -1,16 +1,16 @@
-/** The clocks that the engine and the stores are given. */
+/** The clock that the engine and the stores use. */
 import { maxTimeoutMs, runtime, type Timer } from './runtime.ts';
 
 export interface Clock {
-  /** The moment, in milliseconds since 1970. People and time servers set this clock forward and back. */
+  /** Wall-clock time in milliseconds since 1970. People and time servers set this clock forward and back. */
   now(): number;
-  /** Milliseconds since some moment in the past. It never jumps: durations and leases are measured with it. */
+  /** Milliseconds since some moment in the past. Never jumps: durations and leases are measured with it. */
   monotonic(): number;
-  /** Calls back once the moment has come, and never keeps the process alive for it. Returns how to forget it. */
+  /** Calls back at the time `at`, without keeping the process alive. Returns a function that cancels the call. */
   schedule(at: number, callback: () => void): () => void;
 }
 
-/** Calls back after this long, however long that is. Returns how to forget it. */
+/** Like `setTimeout`, without its limit of 24 days. Returns a function that cancels the call. */
 export function after(ms: number, callback: () => void): () => void {
   let timer: Timer;
   const arm = (left: number) => {
@@ -22,10 +22,10 @@ export function after(ms: number, callback: () => void): () => void {
 }
 
 /**
- * setTimeout may fire a moment early, because it measures with another clock. More than this, and the clock was set back
- * meanwhile: then waiting for the moment could take hours.
+ * `setTimeout` may fire a little early, because it uses another clock. If it fires earlier than this, the wall clock was
+ * set back, and waiting for `at` could take hours: then we call back at once.
  */
-const mostEarlyMs = 10;
+const maxEarlyMs = 10;
 
 export const systemClock: Clock = {
   now: () => runtime.now(),
@@ -40,7 +40,7 @@ export const systemClock: Clock = {
     };
     const fire = () => {
       const earlyMs = at - runtime.now();
-      if (earlyMs > 0 && earlyMs <= mostEarlyMs) arm();
+      if (earlyMs > 0 && earlyMs <= maxEarlyMs) arm();
       else callback();
     };
     arm();

@@ -28,7 +28,7 @@ test('a pause rejects with the reason of its signal, even if that was aborted be
   await expect(pause(1_000, abort.signal)).rejects.toThrow('Enough.');
 });
 
-test('the process need not live for an unreferenced pause', async () => {
+test('an unreferenced pause does not keep the process alive', async () => {
   const timers: Timer[] = [];
   const setTimeout: typeof machine.setTimeout = (act, ms) => {
     const timer = machine.setTimeout(act, ms);

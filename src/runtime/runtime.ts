@@ -1,46 +1,46 @@
 /**
- * All that makes two runs of the same program differ: timers, immediates, clocks, chance, and hashing on other threads.
- * The sources use it from here and from nowhere else (`test/layers.test.ts`), so that a simulation can decide all of it.
+ * All sources of nondeterminism: timers, immediates, clocks, random numbers, and hashing on other threads. The sources
+ * use only these (`test/layers.test.ts`), so that a simulation controls all of them.
  */
 export interface Runtime {
-  /** The moment, in milliseconds since 1970. People and time servers set this clock forward and back. */
+  /** Wall-clock time in milliseconds since 1970. People and time servers set this clock forward and back. */
   now(): number;
-  /** Milliseconds since some moment in the past. It never jumps: durations and leases are measured with it. */
+  /** Milliseconds since some moment in the past. Never jumps: durations and leases are measured with it. */
   monotonic(): number;
-  /** After what is under way has drained its ticks and microtasks, and before any timer: replay depends on it. */
+  /** Runs after all pending ticks and microtasks, and before any timer. Replay depends on this order. */
   setImmediate(act: (nothing: undefined) => void): void;
   setTimeout(act: (nothing: undefined) => void, ms: number): Timer;
   clearTimeout(timer: Timer | undefined): void;
   setInterval(act: () => void, ms: number): Timer;
   clearInterval(timer: Timer | undefined): void;
-  /** At least 0 and less than 1; not for secrets. */
+  /** At least 0 and less than 1. Not for secrets. */
   random(): number;
-  /** As nobody can guess them. */
+  /** Cryptographically secure random bytes. */
   randomBytes(count: number): Buffer<ArrayBuffer>;
   sha256(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array>;
 }
 
 export interface Timer {
   ref(): Timer;
-  /** The process need not live for it. */
+  /** Lets the process exit before the timer fires. */
   unref(): Timer;
 }
 
-/** The longest time that setTimeout takes. It fires at once if it is given more. */
+/** The limit of `setTimeout`. With more than this it fires at once. */
 export const maxTimeoutMs = 2 ** 31 - 1;
 
-/** Drawn for many at once: asking for random bytes costs the same however many they are. */
-const drawn = Buffer.alloc(4_096);
-let used = drawn.length;
+/** Random bytes are fetched in bulk, because a call costs the same for few bytes as for many. */
+const pool = Buffer.alloc(4_096);
+let used = pool.length;
 
 function randomBytes(count: number): Buffer<ArrayBuffer> {
-  if (count > drawn.length) return crypto.getRandomValues(Buffer.alloc(count));
-  if (used + count > drawn.length) {
-    crypto.getRandomValues(drawn);
+  if (count > pool.length) return crypto.getRandomValues(Buffer.alloc(count));
+  if (used + count > pool.length) {
+    crypto.getRandomValues(pool);
     used = 0;
   }
-  const bytes = Buffer.from(drawn.subarray(used, used + count));
-  drawn.fill(0, used, used + count);
+  const bytes = Buffer.from(pool.subarray(used, used + count));
+  pool.fill(0, used, used + count);
   used += count;
   return bytes;
 }
@@ -60,12 +60,12 @@ export const machine: Runtime = {
 
 export let runtime: Runtime = machine;
 
-/** For simulations, before anything runs. */
+/** For simulations. Call it before anything else runs. */
 export function useRuntime(replacement: Runtime): void {
   runtime = replacement;
 }
 
-/** Resolves after so long; rejects with the signal's reason as soon as that is aborted. */
+/** Resolves after `ms`, or rejects with the signal's reason as soon as the signal is aborted. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const end = (settle: () => void) => {
@@ -80,15 +80,15 @@ export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** Resolves after so long. The process need not live for it. */
+/** Resolves after `ms`, without keeping the process alive. */
 export function unrefPause(ms: number): Promise<void> {
   return new Promise((resolve) => void runtime.setTimeout(() => resolve(), ms).unref());
 }
 
-/** A signal that is aborted after so long. Nothing lives for it. */
+/** A signal that is aborted after `ms`. It does not keep the process alive. */
 export function abortAfter(ms: number): AbortSignal {
   const abort = new AbortController();
-  const late = () => abort.abort(new DOMException(`Nothing came within ${ms} ms.`, 'TimeoutError'));
+  const late = () => abort.abort(new DOMException(`Timed out after ${ms} ms.`, 'TimeoutError'));
   runtime.setTimeout(late, ms).unref();
   return abort.signal;
 }

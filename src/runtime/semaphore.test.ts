@@ -20,14 +20,14 @@ function cancellable(): Cancellation & { cancel(reason: Error): void; readonly l
   };
 }
 
-test('no more run at the same time than there are slots, and they start in order', async () => {
+test('at most one action per slot runs at the same time, and they start in order', async () => {
   const semaphore = new Semaphore(2);
   const started: number[] = [];
   let running = 0;
-  let mostRunning = 0;
+  let maxRunning = 0;
   const act = (index: number) => async () => {
     started.push(index);
-    mostRunning = Math.max(mostRunning, ++running);
+    maxRunning = Math.max(maxRunning, ++running);
     await Promise.resolve();
     running--;
     if (index === 1) throw new Error('It failed.');
@@ -35,7 +35,7 @@ test('no more run at the same time than there are slots, and they start in order
   };
   const results = await Promise.allSettled([0, 1, 2, 3, 4].map((index) => semaphore.run(act(index), never)));
   expect(started).toEqual([0, 1, 2, 3, 4]);
-  expect(mostRunning).toBe(2);
+  expect(maxRunning).toBe(2);
   expect(results.map(({ status }) => status)).toEqual([
     'fulfilled',
     'rejected',
@@ -45,7 +45,7 @@ test('no more run at the same time than there are slots, and they start in order
   ]);
 });
 
-test('what finds a free slot starts at once', () => {
+test('an action starts at once if a slot is free', () => {
   let isStarted = false;
   void new Semaphore(1).run(async () => {
     isStarted = true;
@@ -53,7 +53,7 @@ test('what finds a free slot starts at once', () => {
   expect(isStarted).toBe(true);
 });
 
-test('a slot is released once, however often the function is called', async () => {
+test('a slot is released only once, even if the function is called again', async () => {
   const semaphore = new Semaphore(1);
   const release = await semaphore.acquire(never);
   release();
@@ -67,7 +67,7 @@ test('a slot is released once, however often the function is called', async () =
   expect(isAcquired).toBe(false);
 });
 
-test('a cancelled wait rejects with the reason and leaves its slot to the next', async () => {
+test('a cancelled wait rejects with the reason, and the next caller gets the slot', async () => {
   const semaphore = new Semaphore(1);
   const release = await semaphore.acquire(never);
   const cancellation = cancellable();

@@ -4,7 +4,7 @@ export interface Cancellation {
   hold(cancel: (reason: unknown) => void): () => void;
 }
 
-/** A fixed number of slots. Callers that find none free wait in the order in which they came. */
+/** A fixed number of slots. If none is free, callers wait in the order of their arrival. */
 export class Semaphore {
   #free: number;
   readonly #waiting = new Set<() => void>();
@@ -24,7 +24,7 @@ export class Semaphore {
     }
   }
 
-  /** Resolves to a function that releases the slot, however often it is called. */
+  /** Resolves to a function that releases the slot. Calling it again does nothing. */
   async acquire(cancellation: Cancellation): Promise<() => void> {
     if (this.#free > 0) this.#free--;
     else await this.#turn(cancellation);
@@ -49,7 +49,7 @@ export class Semaphore {
     });
   }
 
-  /** The slot passes to the first caller that waits. */
+  /** Passes the slot to the first waiting caller. */
   #release(): void {
     const [next] = this.#waiting;
     if (!next) {

@@ -12,7 +12,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-test('what settles in time is passed on, and leaves no timer', async () => {
+test('a promise that settles in time passes its outcome on and leaves no timer', async () => {
   await expect(within(1_000, Promise.resolve(1))).resolves.toBe(1);
   await expect(within(1_000, failed)).rejects.toThrow('It failed.');
   await expect(withTimeout(1_000, async () => 1, Error)).resolves.toBe(1);
@@ -20,13 +20,13 @@ test('what settles in time is passed on, and leaves no timer', async () => {
   await expect(withTimeout(1_000, () => failed, Error)).rejects.toThrow('It failed.');
 });
 
-test('a wait ends with nothing when the time is over', async () => {
+test('a wait resolves to undefined when the time is over', async () => {
   const waited = within(1_000, never);
   await vi.advanceTimersByTimeAsync(1_000);
   await expect(waited).resolves.toBeUndefined();
 });
 
-test('a wait ends with nothing when its signal is aborted, even before it began', async () => {
+test('a wait resolves to undefined when its signal is aborted, even before the wait', async () => {
   const abort = new AbortController();
   const waited = within(1_000, never, abort.signal);
   abort.abort();
@@ -34,7 +34,7 @@ test('a wait ends with nothing when its signal is aborted, even before it began'
   await expect(within(1_000, never, abort.signal)).resolves.toBeUndefined();
 });
 
-test('what takes too long is rejected', async () => {
+test('a call that takes too long rejects', async () => {
   const waited = expect(
     withTimeout(
       1_000,
@@ -46,7 +46,7 @@ test('what takes too long is rejected', async () => {
   await waited;
 });
 
-test('what is aborted because it took too long cannot reject first', async () => {
+test('a call that is aborted because it took too long rejects with the timeout', async () => {
   const abort = new AbortController();
   const run = () =>
     new Promise<never>((_, reject) =>
@@ -60,7 +60,7 @@ test('what is aborted because it took too long cannot reject first', async () =>
   expect(abort.signal.aborted).toBe(true);
 });
 
-test('an error that is thrown at once leaves no timer', async () => {
+test('a call that throws synchronously leaves no timer', async () => {
   const fail = () => {
     throw new Error('It failed.');
   };

@@ -1,7 +1,7 @@
-/** Waiting for something, but not for longer than some time. */
+/** Time limits for promises. */
 import { after } from './clock.ts';
 
-/** Settles like the promise; resolves to undefined if that takes too long or the signal is aborted first. */
+/** Settles like the promise, or resolves to undefined after `ms` or as soon as the signal is aborted. */
 export async function within<T>(
   ms: number,
   promise: Promise<T>,
@@ -20,7 +20,7 @@ export async function within<T>(
   }
 }
 
-/** Settles like `run`; if that takes too long, rejects with the error that `timedOut` returns, and then aborts. */
+/** Settles like `run`. After `ms`, rejects with the error that `timedOut` returns, and then aborts. */
 export async function withTimeout<T>(
   ms: number,
   run: () => T,

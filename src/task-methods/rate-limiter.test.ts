@@ -57,7 +57,7 @@ function watched(pollsPerHint: number, { pollMs = hintMs } = {}) {
   const looks = (times: number, pauseMs: number) => {
     let answered = 0;
     for (let n = 0; n < times; n++) {
-      const refusal = refusalOf(() => limiter.polled(task));
+      const refusal = refusalOf(() => limiter.recordPoll(task));
       if (refusal) expect(refusal.limit).toBe('pollsPerHint');
       else answered++;
       clock.advance(pauseMs);
@@ -82,8 +82,8 @@ test('then it is answered at the pace of the hint, until the minute is over', ()
   looks(1_200, 10);
   // Twelve seconds have passed; in the ten that follow it is answered ten times.
   expect(looks(1_000, 10)).toBe(10);
-  limiter.polled(task);
-  const refusal = refusalOf(() => limiter.polled(task))!;
+  limiter.recordPoll(task);
+  const refusal = refusalOf(() => limiter.recordPoll(task))!;
   expect(refusal.message).toContain('once in 1000 ms is enough');
   expect(refusal.retryAfterMs).toBe(hintMs);
   clock.advance(hintMs);
@@ -100,7 +100,7 @@ test('ten looks a second are never too many, however seldom the hint asks for th
 
 test('looks at many tasks are no looks at one', () => {
   const { limiter, reports, task } = watched(1);
-  for (let n = 0; n < 20_000; n++) limiter.polled({ ...task, id: `task ${n % 2_000}` });
+  for (let n = 0; n < 20_000; n++) limiter.recordPoll({ ...task, id: `task ${n % 2_000}` });
   expect(reports).toEqual([]);
 });
 
@@ -108,37 +108,37 @@ const from = (owner: string, address?: string) => ({ owner, address: () => addre
 
 test('S1686-86, S2025-111: failed looks are reported when there have been too many, and refused from then on', () => {
   const { limiter, reports, clock } = limited({ failedReadsPerMinute: 3 });
-  for (let n = 0; n < 2; n++) limiter.missed(from('ada'));
+  for (let n = 0; n < 2; n++) limiter.recordMiss(from('ada'));
   expect(reports).toEqual([]);
-  limiter.missed(from('ada'));
+  limiter.recordMiss(from('ada'));
   expect(reports).toEqual([{ pattern: 'failedLooks', owner: 'ada', count: 3, at: clock.now() }]);
   clock.advance(minuteMs - 1);
-  expect(refusalOf(() => limiter.missed(from('ada')))).toMatchObject({
+  expect(refusalOf(() => limiter.recordMiss(from('ada')))).toMatchObject({
     limit: 'failedReadsPerMinute',
     retryAfterMs: 1,
   });
-  limiter.missed(from('bob'));
+  limiter.recordMiss(from('bob'));
   expect(reports).toHaveLength(1);
   // After a minute they are forgotten.
   clock.advance(1);
-  limiter.missed(from('ada'));
+  limiter.recordMiss(from('ada'));
 });
 
 test('callers without a token are told apart by where they come from, others are not', () => {
   const { limiter, reports } = limited({ failedReadsPerMinute: 1 });
-  limiter.missed(from(anonymous, '192.0.2.1'));
-  limiter.missed(from(anonymous, '192.0.2.2'));
-  expect(refusalOf(() => limiter.missed(from(anonymous, '192.0.2.1')))).toBeDefined();
+  limiter.recordMiss(from(anonymous, '192.0.2.1'));
+  limiter.recordMiss(from(anonymous, '192.0.2.2'));
+  expect(refusalOf(() => limiter.recordMiss(from(anonymous, '192.0.2.1')))).toBeDefined();
   expect(reports.map(({ address }) => address)).toEqual(['192.0.2.1', '192.0.2.2']);
-  limiter.missed(from('ada', '192.0.2.1'));
-  expect(refusalOf(() => limiter.missed(from('ada', '192.0.2.9')))).toBeDefined();
+  limiter.recordMiss(from('ada', '192.0.2.1'));
+  expect(refusalOf(() => limiter.recordMiss(from('ada', '192.0.2.9')))).toBeDefined();
   expect(reports.at(-1)).not.toHaveProperty('address');
 });
 
 test('of ever more callers the oldest counts are forgotten', () => {
   const { limiter } = limited({ failedReadsPerMinute: 1 });
-  limiter.missed(from('ada'));
-  expect(refusalOf(() => limiter.missed(from('ada')))).toBeDefined();
-  for (let n = 0; n < 10_000; n++) limiter.missed(from(`owner ${n}`));
-  expect(refusalOf(() => limiter.missed(from('ada')))).toBeUndefined();
+  limiter.recordMiss(from('ada'));
+  expect(refusalOf(() => limiter.recordMiss(from('ada')))).toBeDefined();
+  for (let n = 0; n < 10_000; n++) limiter.recordMiss(from(`owner ${n}`));
+  expect(refusalOf(() => limiter.recordMiss(from('ada')))).toBeUndefined();
 });

@@ -217,7 +217,7 @@ export async function known(
   if (!dialect.admits(sender) && !isOlder) throw dialect.tasksRequired(method);
   if (typeof taskId !== 'string') throw new InvalidParams(`${method} needs "taskId": a string.`);
   // Polls come this way, a hundred thousand a minute: each function more that waits for another costs them dear.
-  const found = await (dialect.requestorNamesTasks ? byName : view)(requests, caller, taskId);
+  const found = await (dialect.callerNamesTasks ? byName : view)(requests, caller, taskId);
   const tree = found && isVisible(found, caller) ? found : undefined;
   if (!tree) caller.limiter?.missed(caller);
   // Whoever knows only the older tasks may still come back to those, and to no others.
@@ -244,7 +244,7 @@ export async function idOfName(requests: TaskService, caller: Caller, name: stri
 
 /** To those that name tasks themselves, the names of another session mean nothing. */
 function isNamedElsewhere({ origin }: Task, { dialect, session = '' }: Caller): boolean {
-  return dialect.requestorNamesTasks && origin.named !== undefined && origin.named.session !== session;
+  return dialect.callerNamesTasks && origin.named !== undefined && origin.named.session !== session;
 }
 
 // --- tasks/list, in sessions -------------------------------------------------------------------------------

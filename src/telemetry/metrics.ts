@@ -1,4 +1,4 @@
-/** What this process did to tasks, counted; and how the queue stands, looked up when somebody asks. */
+/** Metrics: counters and histograms of what this process does, and gauges that read the queue on demand. */
 import type { Histogram, Meter } from '@opentelemetry/api';
 import type { TaskEvent } from '../model/event.ts';
 import { outcomeWord } from '../model/outcome.ts';
@@ -8,23 +8,23 @@ import type { ObservedCall, ObservedPass } from '../ports/observer.ts';
 import type { Database, ToolVersion } from '../ports/queue.ts';
 import { runtime } from '../runtime/runtime.ts';
 
-/** A queue that is longer than this is too long; how much too long need not be counted. */
-const longestBacklog = 10_000;
+/** Gauges do not count beyond this. */
+const maxBacklog = 10_000;
 const quick = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const slow = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400];
 
 const gauges = {
-  ready: { name: 'holdfast.tasks.ready', help: 'Tasks that could run now and that no worker holds.' },
+  ready: { name: 'holdfast.tasks.ready', help: 'Tasks that are ready and wait for a worker.' },
   oldest: {
     name: 'holdfast.tasks.oldest_ready.seconds',
-    help: 'For how long the longest of them has been ready.',
+    help: 'How long the oldest ready task has been waiting.',
   },
-  waiting: { name: 'holdfast.tasks.waiting', help: 'Tasks with a question open.' },
-  running: { name: 'holdfast.tasks.running', help: 'Tasks in the hands of this process.' },
+  waiting: { name: 'holdfast.tasks.waiting', help: 'Tasks with an open question.' },
+  running: { name: 'holdfast.tasks.running', help: 'Tasks that this process is running.' },
 } as const;
 const gaugeKeys = Object.keys(gauges) as (keyof typeof gauges)[];
 
-/** Events that are counted as they are. */
+/** Events that each increment one counter. */
 const countedEvents = {
   created: 'created',
   rested: 'recoveries',
@@ -35,39 +35,33 @@ const countedEvents = {
 
 export class Metrics {
   readonly counts = {
-    created: count('holdfast.tasks.created', 'Tasks made by this process, subtasks among them.'),
-    finished: count('holdfast.tasks.finished', 'Tasks ended by this process, by outcome.'),
+    created: count('holdfast.tasks.created', 'Tasks created by this process, including subtasks.'),
+    finished: count('holdfast.tasks.finished', 'Tasks finished by this process, by outcome.'),
     passes: count('holdfast.passes', 'Passes of handlers, by how they ended.'),
-    recoveries: count('holdfast.recoveries', 'Tasks taken over from a worker that was gone.'),
-    retries: count('holdfast.retries', 'Attempts at steps after one that failed.'),
-    stuck: count('holdfast.stuck', 'Times that a task was set aside: its handler has changed.'),
-    asked: count('holdfast.questions.asked', 'Questions put to requestors.'),
-    answered: count('holdfast.questions.answered', 'Questions that were answered.'),
-    cancelled: count('holdfast.cancels', 'Tasks that were cancelled.'),
-    polls: count('holdfast.polls', 'Looks of callers at their tasks.'),
-    refused: count('holdfast.refusals', 'What callers asked for beyond a limit, by limit.'),
-    suspicious: count(
-      'holdfast.suspicious',
-      'Minutes in which a caller did what honest ones do not, by pattern.',
-    ),
-    warnings: count('holdfast.warnings', 'Troubles of workers that operators should know of, by code.'),
-    storeFailures: count(
-      'holdfast.store.failures',
-      'What the store could not do for this process, by what was wrong with it.',
-    ),
-    damaged: count('holdfast.tasks.damaged', 'Times that a damaged record of a task was met.'),
+    recoveries: count('holdfast.recoveries', 'Tasks taken over from a worker that was lost.'),
+    retries: count('holdfast.retries', 'Attempts at steps after a failed attempt.'),
+    stuck: count('holdfast.stuck', 'Times that a task was blocked because its handler has changed.'),
+    asked: count('holdfast.questions.asked', 'Questions to callers.'),
+    answered: count('holdfast.questions.answered', 'Answered questions.'),
+    cancelled: count('holdfast.cancels', 'Cancelled tasks.'),
+    polls: count('holdfast.polls', 'Polls of tasks by callers.'),
+    refused: count('holdfast.refusals', 'Requests that exceeded a limit, by limit.'),
+    suspicious: count('holdfast.suspicious', 'Minutes in which a caller behaved suspiciously, by pattern.'),
+    warnings: count('holdfast.warnings', 'Problems of workers, by code.'),
+    storeFailures: count('holdfast.store.failures', 'Failed operations of the store, by cause.'),
+    corrupt: count('holdfast.tasks.corrupt', 'Times that the record of a task could not be read.'),
   };
   readonly #durations = {
-    lives: durations('holdfast.task.duration', 'From the call to the outcome.', slow),
-    delays: durations('holdfast.task.delay', 'From the call to the first pass.', quick),
-    steps: durations('holdfast.step.duration', 'Attempts at steps.', quick),
+    tasks: durations('holdfast.task.duration', 'Time from the call to the outcome.', slow),
+    delays: durations('holdfast.task.delay', 'Time from the call to the first pass.', quick),
+    steps: durations('holdfast.step.duration', 'Time of each attempt at a step.', quick),
   };
-  readonly #watched = new Map<Database, readonly ToolVersion[]>();
+  readonly #databases = new Map<Database, readonly ToolVersion[]>();
   readonly #meter: () => Meter;
   #isRegistered = false;
   #running = 0;
 
-  /** The meter is asked for when the first database opens: what is registered later than that would be missed. */
+  /** `meter` is called when the first database opens, so that a program can set up its SDK before that. */
   constructor(meter: () => Meter) {
     this.#meter = meter;
   }
@@ -75,8 +69,8 @@ export class Metrics {
   opened(database: Database, tools: readonly ToolVersion[]): () => void {
     if (!this.#isRegistered) this.#register(this.#meter());
     this.#isRegistered = true;
-    this.#watched.set(database, tools);
-    return () => this.#watched.delete(database);
+    this.#databases.set(database, tools);
+    return () => this.#databases.delete(database);
   }
 
   happened(event: TaskEvent, { task, at }: TaskWrite): void {
@@ -90,7 +84,7 @@ export class Metrics {
       const outcome = outcomeWord(task.outcome);
       this.counts.finished.add({ tool, outcome });
       if (outcome === 'cancelled') this.counts.cancelled.add({ tool });
-      this.#durations.lives.add(task.finishedAt - task.createdAt, { tool, outcome });
+      this.#durations.tasks.add(task.finishedAt - task.createdAt, { tool, outcome });
     }
   }
 
@@ -107,11 +101,11 @@ export class Metrics {
   }
 
   async text(): Promise<string> {
-    const standing = await this.#standing();
+    const values = await this.#readGauges();
     const lines = [
-      ...Object.values(this.counts).flatMap(ofCount),
-      ...Object.values(this.#durations).flatMap(ofDurations),
-      ...gaugeKeys.flatMap((key) => ofGauge(gauges[key], standing[key])),
+      ...Object.values(this.counts).flatMap(countLines),
+      ...Object.values(this.#durations).flatMap(durationLines),
+      ...gaugeKeys.flatMap((key) => gaugeLines(gauges[key], values[key])),
     ];
     return `${lines.join('\n')}\n`;
   }
@@ -126,12 +120,12 @@ export class Metrics {
     }
   }
 
-  /** Databases that cannot be read now are left out. */
-  async #standing(): Promise<Record<keyof typeof gauges, number>> {
-    const looks = [...this.#watched].map(([database, tools]) =>
-      database.queue.backlog(tools, longestBacklog).catch(() => undefined),
+  /** Skips databases that cannot be read now. */
+  async #readGauges(): Promise<Record<keyof typeof gauges, number>> {
+    const reads = [...this.#databases].map(([database, tools]) =>
+      database.queue.backlog(tools, maxBacklog).catch(() => undefined),
     );
-    const backlogs = (await Promise.all(looks)).filter((one) => one !== undefined);
+    const backlogs = (await Promise.all(reads)).filter((one) => one !== undefined);
     const sum = (of: 'ready' | 'waiting') => backlogs.reduce((total, one) => total + one[of], 0);
     const since = backlogs.flatMap(({ readySince }) => readySince ?? []);
     const oldestMs = since.length > 0 ? runtime.now() - Math.min(...since) : 0;
@@ -153,27 +147,27 @@ export class Metrics {
       meter.createObservableGauge(gauges[key].name, { description: gauges[key].help }),
     );
     meter.addBatchObservableCallback(async (result) => {
-      const standing = await this.#standing();
-      for (const [n, key] of gaugeKeys.entries()) result.observe(observables[n]!, standing[key]);
+      const values = await this.#readGauges();
+      for (const [n, key] of gaugeKeys.entries()) result.observe(observables[n]!, values[key]);
     }, observables);
   }
 }
 
-// --- What is counted, whoever reads it ----------------------------------------------------------------------
+// --- Counters and histograms --------------------------------------------------------------------------------
 
 type Labels = Readonly<Record<string, string>>;
 
-/** A number that only grows, for each set of labels. */
+/** A counter for each set of labels. */
 function count(name: string, help: string) {
   const values = new Map<string, { readonly labels: Labels; value: number }>();
   const add = (labels: Labels) => valueUnder(values, labels, () => ({ labels, value: 0 })).value++;
   return { name, help, values, add };
 }
 
-/** How long things take, in seconds. */
+/** A histogram of durations in seconds, for each set of labels. */
 function durations(name: string, help: string, bounds: readonly number[]) {
-  const nothing = (labels: Labels) => ({ labels, buckets: bounds.map(() => 0), sum: 0, count: 0 });
-  const values = new Map<string, ReturnType<typeof nothing>>();
+  const empty = (labels: Labels) => ({ labels, buckets: bounds.map(() => 0), sum: 0, count: 0 });
+  const values = new Map<string, ReturnType<typeof empty>>();
   let histogram: Histogram | undefined;
   return {
     name,
@@ -186,9 +180,9 @@ function durations(name: string, help: string, bounds: readonly number[]) {
     },
     add(ms: number, labels: Labels): void {
       const seconds = Math.max(0, ms) / 1_000;
-      const found = valueUnder(values, labels, () => nothing(labels));
-      const place = bounds.findIndex((bound) => seconds <= bound);
-      if (place >= 0) found.buckets[place]!++;
+      const found = valueUnder(values, labels, () => empty(labels));
+      const bucket = bounds.findIndex((bound) => seconds <= bound);
+      if (bucket >= 0) found.buckets[bucket]!++;
       found.sum += seconds;
       found.count++;
       histogram?.record(seconds, labels);
@@ -196,29 +190,29 @@ function durations(name: string, help: string, bounds: readonly number[]) {
   };
 }
 
-/** The value of these labels; the first time, a new one. */
-function valueUnder<T>(values: Map<string, T>, labels: Labels, nothing: () => T): T {
+/** The value for these labels, created on first use. */
+function valueUnder<T>(values: Map<string, T>, labels: Labels, create: () => T): T {
   const key = Object.values(labels).join('\n');
-  const found = values.get(key) ?? nothing();
+  const found = values.get(key) ?? create();
   values.set(key, found);
   return found;
 }
 
 // --- The text format of Prometheus, version 0.0.4 -----------------------------------------------------------
 
-function ofCount({ name, help, values }: ReturnType<typeof count>): string[] {
+function countLines({ name, help, values }: ReturnType<typeof count>): string[] {
   const metric = `${underscored(name)}_total`;
   const rows = [...values.values()].map(({ labels, value }) => line(metric, labels, value));
-  // What has not happened yet is told as well, or nobody could tell it from what is not counted.
-  return [...opening(metric, help, 'counter'), ...(rows.length > 0 ? rows : [line(metric, {}, 0)])];
+  // A counter without values is reported as 0, so that it differs from a metric that does not exist.
+  return [...header(metric, help, 'counter'), ...(rows.length > 0 ? rows : [line(metric, {}, 0)])];
 }
 
-function ofDurations({ name, help, bounds, values }: ReturnType<typeof durations>): string[] {
+function durationLines({ name, help, bounds, values }: ReturnType<typeof durations>): string[] {
   const metric = `${underscored(name)}_seconds`;
   const rows = [...values.values()].flatMap(({ labels, buckets, sum, count }) => {
     let below = 0;
-    const counted = bounds.map((bound, place) => {
-      below += buckets[place]!;
+    const counted = bounds.map((bound, n) => {
+      below += buckets[n]!;
       return line(`${metric}_bucket`, { ...labels, le: String(bound) }, below);
     });
     return [
@@ -228,15 +222,15 @@ function ofDurations({ name, help, bounds, values }: ReturnType<typeof durations
       line(`${metric}_count`, labels, count),
     ];
   });
-  return [...opening(metric, help, 'histogram'), ...rows];
+  return [...header(metric, help, 'histogram'), ...rows];
 }
 
-function ofGauge({ name, help }: (typeof gauges)[keyof typeof gauges], value: number): string[] {
+function gaugeLines({ name, help }: (typeof gauges)[keyof typeof gauges], value: number): string[] {
   const metric = underscored(name);
-  return [...opening(metric, help, 'gauge'), line(metric, {}, value)];
+  return [...header(metric, help, 'gauge'), line(metric, {}, value)];
 }
 
-function opening(metric: string, help: string, type: string): string[] {
+function header(metric: string, help: string, type: string): string[] {
   return [`# HELP ${metric} ${help}`, `# TYPE ${metric} ${type}`];
 }
 

@@ -1,7 +1,7 @@
 /**
- * One trace for each call: the task below its caller's span; passes, steps, questions and subtasks below the task.
- * Steps hang below the task and not below the pass that ran them, to which they are linked: the span of a pass dies
- * with its process. No argument, answer or result gets into a span.
+ * One trace for each call: the task's span below its caller's; passes, steps, questions and subtasks below the task.
+ * Steps are children of the task and only linked to their pass, because the span of a pass is lost if its process dies.
+ * Spans never contain arguments, answers or results.
  */
 import {
   type Attributes,
@@ -26,19 +26,19 @@ import { formatTraceParent, noSpan, parseTraceParent, type TaskTrace } from '../
 import type { TaskWrite } from '../ports/change.ts';
 import type { ObservedCall, ObservedPass } from '../ports/observer.ts';
 
-/** Of passes that came to nothing. */
-const badEnds: ReadonlySet<string> = new Set(['changed', 'lost', 'superseded']);
+/** How passes end that must discard their work. */
+const failedEnds: ReadonlySet<string> = new Set(['changed', 'lost', 'superseded']);
 
 export class Traces {
   readonly #tracer: Tracer;
-  readonly #shownAs: (owner: Owner) => string | undefined;
+  readonly #formatOwner: (owner: Owner) => string | undefined;
 
-  constructor(tracer: Tracer, shownAs: (owner: Owner) => string | undefined) {
+  constructor(tracer: Tracer, formatOwner: (owner: Owner) => string | undefined) {
     this.#tracer = tracer;
-    this.#shownAs = shownAs;
+    this.#formatOwner = formatOwner;
   }
 
-  /** The origin with the trace of a task that is about to be made: below its caller, or below what is active here. */
+  /** Adds the trace of a new task to its origin: below its caller's span, or else below the active span. */
   origin(origin: Origin, tool: string): Origin {
     const active = context.active();
     const caller = contextOf(origin.trace) ?? active;
@@ -46,7 +46,7 @@ export class Traces {
     const span = this.#tracer.startSpan(`task ${tool}`, { attributes: { 'holdfast.tool': tool } }, caller);
     const own = span.spanContext();
     if (!isSpanContextValid(own)) return origin;
-    // Nobody makes spans here. Others may, and go on with the caller's.
+    // This process creates no spans. Other processes may, and continue the caller's trace.
     if (own.spanId === above?.spanId) return { ...origin, trace: origin.trace ?? traceOf(own) };
     if (!span.isRecording()) return { ...origin, trace: traceOf(own) };
     if (takesIds(span)) return { ...origin, trace: traceOf(own, above?.spanId ?? noSpan) };
@@ -54,14 +54,14 @@ export class Traces {
     return { ...origin, trace: traceOf(own) };
   }
 
-  /** `writes`: all of the same commit. */
+  /** `writes` are all writes of the same commit. */
   happened(event: TaskEvent, write: TaskWrite, writes: readonly TaskWrite[]): void {
     if (!write.task.origin.trace) return;
     if (event.type === 'answered' || event.type === 'withdrawn') this.#settled(write, event.key);
     else if (event.type === 'finished') this.#finished(write, writes);
   }
 
-  /** Undefined for a task that was made without a trace. */
+  /** Undefined for a task without a trace. */
   passBegan(task: Task, recovered: boolean): ObservedPass | undefined {
     const below = contextOf(task.origin.trace);
     if (!below) return undefined;
@@ -76,7 +76,7 @@ export class Traces {
       attempt: (call, run) => this.#attempt(task, call, run, below, pass),
       ended(how) {
         pass.setAttribute('holdfast.pass.end', how);
-        if (badEnds.has(how)) pass.setStatus({ code: SpanStatusCode.ERROR });
+        if (failedEnds.has(how)) pass.setStatus({ code: SpanStatusCode.ERROR });
         pass.end();
       },
     };
@@ -90,11 +90,11 @@ export class Traces {
     const span = this.#tracer.startSpan(`${kind} ${name}`, { attributes, links }, below);
     try {
       const value = await context.with(trace.setSpan(below, span), run);
-      // A poll that goes on for days leaves one span, not one for each look.
+      // Only the last check of a condition has a span: a wait of several days would otherwise create thousands.
       if (kind === 'step' || (value !== undefined && value !== null && value !== false)) span.end();
       return value;
     } catch (error) {
-      // What the error says may be anything, and stays here.
+      // The message may contain secrets, so it is not recorded.
       span.setAttribute('error.type', isInstance(error, Error) ? nameOf(error) : typeof error);
       span.setStatus({ code: SpanStatusCode.ERROR });
       span.end();
@@ -126,15 +126,15 @@ export class Traces {
     if (outcome === 'error' || outcome === 'failure' || outcome === 'lost')
       span.setStatus({ code: SpanStatusCode.ERROR });
     span.end(new Date(task.finishedAt));
-    // Whoever ends a subtask tells its parent in the same commit. Above the subtask is its start.
+    // The commit that ends a subtask also writes its parent. The span above a subtask is that of its start.
     const starter = writes.find((one) => one.task.id === task.parentId)?.task.origin.trace;
     const below = starter && spanContextOf(starter);
     if (below) this.#exportable(`start ${task.tool}`, above, below, { startTime }).end(startTime);
   }
 
-  /** A span under the given ids, in whichever process they were made. */
+  /** Creates a span with these ids, which another process may have generated. */
   #exportable(name: string, own: SpanContext, parent: SpanContext | undefined, options: SpanOptions): Span {
-    // Without a parent it is made below itself, so that it belongs to its trace and is sampled as that is.
+    // Without a parent, the span is created below itself, so that it has the right trace and the right sampling.
     const above = { ...(parent ?? own) };
     const span = this.#tracer.startSpan(name, options, trace.setSpanContext(ROOT_CONTEXT, above));
     if (span.isRecording() && takesIds(span)) {
@@ -145,12 +145,12 @@ export class Traces {
   }
 
   #about({ id, tool, owner, origin }: Task): Attributes {
-    const shown = this.#shownAs(owner);
+    const formatted = this.#formatOwner(owner);
     return {
       'holdfast.task.id': id,
       'holdfast.tool': tool,
       'holdfast.dialect': origin.dialect,
-      ...(shown !== undefined && { 'holdfast.owner': shown }),
+      ...(formatted !== undefined && { 'holdfast.owner': formatted }),
     };
   }
 }
@@ -158,15 +158,15 @@ export class Traces {
 // --- Spans that outlive processes ---------------------------------------------------------------------------
 
 /*
- * The span of a task is known by its id from the task's first commit on, and is exported by the process that ends the
- * task: a process that is killed takes no span with it that others refer to.
+ * The id of a task's span is stored in the task's first commit. The process that ends the task exports the span, so that
+ * no span that others refer to is lost with a killed process.
  *
- * The API of OpenTelemetry cannot create a span under a given id. With OpenTelemetry's own SDK the context that a span
- * returns is the one that it is exported with, and gets its ids here. With implementations of other vendors the span of
- * a task is exported when the task is created, and says nothing about its end.
+ * The OpenTelemetry API cannot create a span with a given id. In OpenTelemetry's own SDK, a span is exported with the
+ * context object that it returns, so we overwrite the ids in that object. With SDKs of other vendors the span of a task
+ * is exported when the task is created, and does not contain its end.
  */
 
-/** The context that a trace goes on in; undefined if there is none. */
+/** The context in which a trace continues. Undefined if there is none. */
 function contextOf(task: TaskTrace | undefined): Context | undefined {
   const spanContext = task && spanContextOf(task);
   return spanContext && trace.setSpanContext(ROOT_CONTEXT, spanContext);
@@ -196,7 +196,7 @@ function traceOf(own: SpanContext, parent?: string): TaskTrace {
   };
 }
 
-/** Whether a span can be given an id, and have its parent taken away. */
+/** True if the ids of this span can be overwritten, and its parent removed. */
 function takesIds(span: Span): boolean {
   const given = span.spanContext();
   const { spanId } = given;

@@ -4,7 +4,7 @@ import { type CrashPoint, onCrashPoint } from '../ports/crash-point.ts';
 
 export { type CrashPoint, crashPoints } from '../ports/crash-point.ts';
 
-/** A plain request for a task; every part can be overridden. */
+/** A request for a task, with defaults for everything. */
 export function aTask(overrides: Partial<NewTask> = {}): NewTask {
   return {
     id: newId(),
@@ -19,10 +19,10 @@ export function aTask(overrides: Partial<NewTask> = {}): NewTask {
   };
 }
 
-/** Kills this process with SIGKILL, as a power cut would, when it reaches the place for the n-th time. */
-export function killAt(place: CrashPoint, { time = 1 }: { readonly time?: number } = {}): void {
+/** Kills this process with SIGKILL, like a power failure, when it reaches the crash point for the n-th time (`time`). */
+export function killAt(point: CrashPoint, { time = 1 }: { readonly time?: number } = {}): void {
   let left = time;
   onCrashPoint((name) => {
-    if (name === place && --left === 0) process.kill(process.pid, 'SIGKILL');
+    if (name === point && --left === 0) process.kill(process.pid, 'SIGKILL');
   });
 }

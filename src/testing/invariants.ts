@@ -1,6 +1,6 @@
 /**
- * The eight invariants of `engine/transitions.ts`, checked from the outside: on a set of tasks as they stand, and on
- * what one commit made of them. Nothing here calls a rule, so a wrong rule cannot vouch for itself.
+ * The eight invariants of `engine/rules/transitions.ts`, checked on a set of tasks and on the effect of one commit. No
+ * code here calls a rule, so that a wrong rule cannot hide itself.
  */
 
 import type { Task, TaskId } from '../model/task.ts';
@@ -8,7 +8,7 @@ import type { Change } from '../ports/change.ts';
 
 export type Tasks = ReadonlyMap<TaskId, Task>;
 
-/** What is wrong with these tasks, in sentences; empty if all is well. */
+/** Describes every violation by these tasks. Empty if there is none. */
 export function brokenInvariants(tasks: Tasks): string[] {
   const broken: string[] = [];
   const children = Map.groupBy(tasks.values(), (task) => task.parentId);
@@ -30,28 +30,28 @@ export function brokenInvariants(tasks: Tasks): string[] {
     if (own.some((child, index) => child.ordinal !== index)) complain('has subtasks out of order');
 
     const parent = task.parentId === undefined ? undefined : tasks.get(task.parentId);
-    if (task.parentId !== undefined && !parent) complain('has a parent that cannot be read');
+    if (task.parentId !== undefined && !parent) complain('has a parent that does not exist');
     if (task.parentId === task.id) complain('is its own parent');
-    if (task.rootId !== (parent?.rootId ?? task.id)) complain('names the wrong root');
+    if (task.rootId !== (parent?.rootId ?? task.id)) complain('has the wrong root');
     if (task.depth !== (parent ? parent.depth + 1 : 0)) complain('has the wrong depth');
-    if (parent && parent.owner !== task.owner) complain('belongs to another owner than its parent');
+    if (parent && parent.owner !== task.owner) complain('has a different owner than its parent');
 
     if (task.phase === 'done') {
       for (const field of ['worker', 'isReady', 'wakeAt', 'heldOutcome'])
         if (field in task) complain(`is done and has a ${field}`);
       if (task.finishedAt < task.createdAt) complain('ended before it began');
       if (own.some((child) => child.phase === 'done' && child.finishedAt > task.finishedAt))
-        complain('ended before a subtask of its own');
+        complain('ended before one of its subtasks');
     } else {
       if (task.heldOutcome && (task.worker || task.liveChildCount === 0))
-        complain('holds its outcome back for nothing');
-      if (task.phase === 'queued' && task.epoch > 0) complain('is queued though a pass has begun');
+        complain('has a held outcome without a reason');
+      if (task.phase === 'queued' && task.epoch > 0) complain('is queued although a pass has begun');
     }
   }
   return broken;
 }
 
-/** What is wrong with a commit, given the tasks before and after it. */
+/** Describes every violation by a commit, given the tasks before and after it. */
 export function brokenByChange(before: Tasks, after: Tasks, change: Change): string[] {
   const broken: string[] = [];
   for (const [id, old] of before) {
@@ -78,13 +78,13 @@ export function brokenByChange(before: Tasks, after: Tasks, change: Change): str
     const same = ['id', 'owner', 'tool', 'parentId', 'rootId', 'ordinal', 'createdAt'] as const;
     for (const field of same) if (old[field] !== next[field]) complain(`changed its ${field}`);
   }
-  const told = new Map<TaskId, Task>();
+  const reported = new Map<TaskId, Task>();
   for (const { task } of change.writes) {
-    if (told.has(task.id)) broken.push(`${task.id}: was written twice in one commit`);
-    told.set(task.id, task);
-    // Observers learn of the writes one by one: at no point may they see a done parent over a living child.
-    if (task.parentId !== undefined && told.get(task.parentId)?.phase === 'done')
-      broken.push(`${task.id}: is told of after its parent has ended`);
+    if (reported.has(task.id)) broken.push(`${task.id}: was written twice in one commit`);
+    reported.set(task.id, task);
+    // Observers see the writes one by one, and must never see a finished parent of a live child.
+    if (task.parentId !== undefined && reported.get(task.parentId)?.phase === 'done')
+      broken.push(`${task.id}: is reported after its parent has ended`);
   }
   return broken;
 }

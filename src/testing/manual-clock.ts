@@ -1,9 +1,9 @@
 import type { Clock } from '../runtime/clock.ts';
 
-/** A clock that moves only when it is told to, forwards or back, and fires what has come due on the way. */
+/** A clock that only moves when a test moves it, and then fires the timers that are due. */
 export class ManualClock implements Clock {
   #now: number;
-  /** How far the wall clock is ahead of the monotonic one. */
+  /** How far the wall clock is ahead of the monotonic clock. */
   #ahead = 0;
   readonly #due = new Set<{ readonly at: number; readonly callback: () => void }>();
 
@@ -25,19 +25,19 @@ export class ManualClock implements Clock {
     return () => this.#due.delete(entry);
   }
 
-  /** Sets the wall clock, forward or back, as a time server does: no time passes. */
+  /** Sets the wall clock forward or back, like a time server. No time passes. */
   set(ms: number): void {
     this.#ahead += ms;
     this.jump(ms);
   }
 
-  /** Moves at once, as a machine that wakes from sleep: what came due meanwhile fires afterwards, late. */
+  /** Moves at once, like a machine that wakes from sleep. Timers that became due fire late. */
   jump(ms: number): void {
     this.#now += ms;
     this.advance(0);
   }
 
-  /** Moves step by step: what comes due on the way fires at its time. */
+  /** Moves step by step. Each timer fires at its time. */
   advance(ms: number): void {
     const target = this.#now + ms;
     for (;;) {

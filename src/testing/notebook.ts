@@ -1,4 +1,4 @@
-/** A notebook of tasks for tests of the rules: each command is put to them and, if allowed, written down. */
+/** An in-memory set of tasks for tests of the rules. Each command runs its rule, and the change is applied. */
 
 import * as rules from '../engine/rules/transitions.ts';
 import { Refusal } from '../model/errors.ts';
@@ -14,7 +14,7 @@ export { rules };
 
 const tasks = new Map<string, Task>();
 
-export interface Held {
+export interface ClaimedTask {
   readonly task: Task;
   readonly claim: Claim;
 }
@@ -28,7 +28,7 @@ export const question: InputRequest = {
 };
 export const ada: InputResponse = { action: 'accept', content: { name: 'Ada' } };
 
-/** Writes a lawful command down; anything else fails the test. */
+/** Applies the change of a command. A refusal or a broken invariant fails the test. */
 export function did(verdict: Verdict): Change {
   if (verdict instanceof Refusal) throw verdict;
   for (const { task } of verdict.writes) tasks.set(task.id, task);
@@ -41,23 +41,23 @@ export function created(overrides: Partial<NewTask> = {}, at = 0): Task {
   return did(rules.create(undefined, aTask(overrides), at)).task;
 }
 
-export function claimed(task: Task = created(), at = 0, name = 'worker'): Held {
+export function claimed(task: Task = created(), at = 0, name = 'worker'): ClaimedTask {
   const next = did(rules.claim(now(task), { name, leaseMs: 15_000 }, at)).task;
   return { task: next, claim: { taskId: next.id, epoch: next.epoch } };
 }
 
-export function child(of: Held, at = 0): Held {
+export function child(of: ClaimedTask, at = 0): ClaimedTask {
   const request = aTask({ tool: 'summarise' });
   did(rules.startChild(now(of.task), of.claim, request, at));
   return claimed(tasks.get(request.id)!, at);
 }
 
-export function asked(of: Held, ...keys: string[]): Task {
+export function asked(of: ClaimedTask, ...keys: string[]): Task {
   for (const key of keys) did(rules.ask(now(of.task), of.claim, { key, request: question }, 1));
   return now(of.task);
 }
 
-/** The task as it stands. */
+/** The current state of the task. */
 export function now({ id }: Task): Task {
   return tasks.get(id)!;
 }

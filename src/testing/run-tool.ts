@@ -1,4 +1,4 @@
-/** Runs a durable tool, resource or prompt in memory, as a test of a handler wants it: with answers, a clock that jumps, and crashes. */
+/** Runs a durable tool, resource or prompt in memory for a test of its handler: with answers, a manual clock, and crashes. */
 
 import type { InputOf, Schema } from '../engine/handlers/schema.ts';
 import type { DurableTool, RequestMethod, ResultOf } from '../engine/handlers/tool.ts';
@@ -19,29 +19,29 @@ import { ManualClock } from './manual-clock.ts';
 import { watchForWorkOutsideSteps } from './work-outside-steps.ts';
 
 export interface RunToolOptions {
-  /** The answer to each question, by its key, or how to find it; a function that finds none leaves it open. */
+  /** The answer to each question, by key, or a function that returns it. If it returns undefined, the question stays open. */
   readonly answers?: Readonly<
     Record<string, InputResponse | ((request: InputRequest) => InputResponse | undefined)>
   >;
-  /** Values for `task.event(name)`. */
+  /** Values for `task.waitForEvent(name)`. */
   readonly events?: Readonly<Record<string, Json>>;
-  /** What the handler starts as subtasks. */
+  /** The tools that the handler starts as subtasks. */
   readonly tools?: readonly DurableTool[];
-  /** Jumps ahead whenever there is nothing to do but wait. */
+  /** Jumps ahead whenever the task only waits for time to pass. */
   readonly clock?: ManualClock;
-  /** Ends the pass after every journal entry, so that everything behind it is replayed. */
+  /** Ends the pass after every journal entry, so that the handler is replayed up to each entry. */
   readonly crashAfterEveryEntry?: boolean;
 }
 
 export interface ToolRun<Result = ToolResult> {
   readonly outcome: Outcome;
-  /** What the caller gets; throws if there is none, because the task failed, was cancelled or was lost. */
+  /** The result that the caller gets. Throws if the task failed, was cancelled or was lost. */
   readonly result: Result;
   readonly passes: number;
   readonly task: Task;
 }
 
-/** Of a tool the structured output is left open: a test says what it expects. */
+/** The type of a tool's structured output is open: a test asserts what it expects. */
 type RunResult<Method extends RequestMethod> = ResultOf<Method, Schema>;
 
 export async function runTool<Input extends Schema | undefined, Method extends RequestMethod>(
@@ -50,7 +50,7 @@ export async function runTool<Input extends Schema | undefined, Method extends R
   options: RunToolOptions = {},
 ): Promise<ToolRun<RunResult<Method>>> {
   const { answers = {}, events = {}, tools = [], clock = new ManualClock() } = options;
-  const strays = watchForWorkOutsideSteps();
+  const watch = watchForWorkOutsideSteps();
   const database = await openSqlite('memory:', { clock });
   const { store } = database;
   const all = [tool as DurableTool, ...tools];
@@ -63,30 +63,30 @@ export async function runTool<Input extends Schema | undefined, Method extends R
   try {
     const { id } = await tasks.create(tool as DurableTool, input);
     for (const [name, value] of Object.entries(events)) await tasks.sendEvent(id, name, value);
-    const trouble = Promise.withResolvers<never>();
+    const failure = Promise.withResolvers<never>();
     const outcome = tasks.outcome(id);
     store.subscribe(({ taskId, events }) => {
-      if (events.some(({ type }) => type === 'asked')) answerAll(taskId).catch(trouble.reject);
+      if (events.some(({ type }) => type === 'asked')) answerAll(taskId).catch(failure.reject);
     });
     const answerAll = async (taskId: string) => {
       const task = await store.get(taskId);
       for (const { key, request } of task ? openInputs(task) : []) {
-        const given = answers[key] ?? answers[key.replace(/~\d+$/, '')];
-        if (!given)
+        const answer = answers[key] ?? answers[key.replace(/~\d+$/, '')];
+        if (!answer)
           throw new HoldfastError(
             'UNANSWERED_QUESTION',
-            `The handler asked "${key}", and the test gives no answer to it.`,
+            `The handler asked "${key}", but the test has no answer for it: add one to \`answers\`.`,
           );
-        const response = typeof given === 'function' ? given(request) : given;
+        const response = typeof answer === 'function' ? answer(request) : answer;
         if (response) await tasks.answer(taskId, { [key]: response });
       }
     };
     const jumping = jumpAhead(store, id, clock, worker, outcome);
-    const done = await Promise.race([outcome, trouble.promise, jumping]);
-    const found = strays.found();
+    const done = await Promise.race([outcome, failure.promise, jumping]);
+    const found = watch.found();
     if (found.length > 0)
       throw new HandlerRefused(
-        `The handler of ${tool.name} starts something outside its steps that it may wait for: ${found.join('; ')}. After a crash this could not be repeated: put it into a step.`,
+        `The handler of ${tool.name} starts asynchronous work outside its steps: ${found.join('; ')}. It could not be replayed after a crash: move it into a step.`,
       );
     const task = (await store.get(id))!;
     return {
@@ -98,15 +98,15 @@ export async function runTool<Input extends Schema | undefined, Method extends R
       },
     };
   } finally {
-    strays.stop();
+    watch.stop();
     await worker.stop();
-    // A run that went wrong still waits for an outcome, and would hold its process: closing ends that wait.
+    // A failed run still waits for an outcome, which would keep the process alive: closing ends that wait.
     await tasks.close();
     await database.close();
   }
 }
 
-/** Whenever the worker is idle and the tree only waits for the clock, moves the clock to the next moment of it. */
+/** Whenever the worker is idle and the tree only waits for a timer, moves the clock to the next timer. */
 async function jumpAhead(
   store: Store,
   id: string,
@@ -131,7 +131,7 @@ async function jumpAhead(
     if (next === Infinity && live.length > 0 && idle > 50)
       throw new HoldfastError(
         'NOTHING_LEFT_TO_WAIT_FOR',
-        'The task waits for something that will never come: give the test its answers and events.',
+        'The task waits for an answer or event that the test does not provide: add it to `answers` or `events`.',
       );
     if (next !== Infinity && next > clock.now()) clock.jump(next - clock.now());
   }
@@ -140,5 +140,5 @@ async function jumpAhead(
 
 function resultOf(outcome: Outcome): unknown {
   if (outcome.kind === 'result') return outcome.value;
-  throw new HoldfastError('NO_RESULT', `The task gave no result: it ended as ${JSON.stringify(outcome)}.`);
+  throw new HoldfastError('NO_RESULT', `The task has no result. Its outcome is ${JSON.stringify(outcome)}.`);
 }

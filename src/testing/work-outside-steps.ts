@@ -1,8 +1,8 @@
-/** Finds what a handler starts outside its steps (timers, requests, files), while a test runs. Costs time: tests only. */
+/** Detects timers, requests and file access that a handler starts outside its steps. Slow: for tests only. */
 import { createHook } from 'node:async_hooks';
 import { isInHandler } from '../engine/replay/pass-context.ts';
 
-/** Promises, ticks and microtasks are pure computation; everything else goes through the event loop. */
+/** These are pure computation. All other types use the event loop. */
 const harmless = new Set(['PROMISE', 'TickObject', 'Microtask', 'AsyncResource', 'RANDOMBYTESREQUEST']);
 const engine = new URL('../engine/', import.meta.url).pathname;
 
@@ -11,19 +11,19 @@ export function watchForWorkOutsideSteps() {
   const hook = createHook({
     init(_id, type) {
       if (harmless.has(type) || !isInHandler()) return;
-      const place = callerOf(wholeStack());
-      // One request makes several things at its place: the first of them says enough.
-      if (place && !found.has(place)) found.set(place, `${type} at ${place}`);
+      const caller = callerOf(wholeStack());
+      // One request creates several resources at the same line: the first one is enough.
+      if (caller && !found.has(caller)) found.set(caller, `${type} at ${caller}`);
     },
   }).enable();
   return {
-    /** What was found so far, each with the place in the handler. */
+    /** What was found so far, each with its line in the handler. */
     found: () => [...found.values()],
     stop: () => hook.disable(),
   };
 }
 
-/** Between a handler and its socket stand some thirty frames of Node's own `fetch`, and ten are usual. */
+/** Node's default of ten frames is too short: its `fetch` alone has about thirty. */
 function wholeStack(): string {
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 200;
@@ -34,7 +34,7 @@ function wholeStack(): string {
   }
 }
 
-/** The first frame that is neither Node's, nor the language's, nor this file's; none if it is the engine's own. */
+/** The first frame outside Node, built-in functions and this file. Undefined if it belongs to the engine. */
 function callerOf(stack: string): string | undefined {
   const frames = stack
     .split('\n')

@@ -57,7 +57,7 @@ test('a question of an unknown kind ends the command with an error that names th
   const { code, stdout, stderr } = await home.run('call', server.url, 't');
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toMatch(
-    /^holdfast: Task root asks a question of a kind that is unknown here: "dreams\/tell"\./m,
+    /^holdfast: Task root asks a question of an unknown kind, "dreams\/tell", and waits/m,
   );
   const [, id] = /tasks watch (\w+)/.exec(stderr)!;
   server.says.set('tasks/get', () => completed('root', done));

@@ -122,7 +122,7 @@ test.each([
   [{ type: 'number', maximum: 1 }, '1.5', 'This must be at most 1.'],
   [{ type: 'integer' }, '1.5', 'This must be a whole number.'],
   [{ type: 'number' }, 'many', 'This is not a number.'],
-  [{ type: 'array', items: { enum: ['a', 'b'] }, maxItems: 1 }, [0, 1], 'This must name at most 1.'],
+  [{ type: 'array', items: { enum: ['a', 'b'] }, maxItems: 1 }, [0, 1], 'This must contain at most 1.'],
   [{ type: 'object' }, '{a', 'This is not JSON: check quotes and commas.'],
 ])('%j refuses %j with a sentence', (schema, entry, message) => {
   expect(answered({ it: schema }, { it: entry })).toEqual({

@@ -41,21 +41,21 @@ test('a blocked event loop is reported while it is blocked, with the tool and th
   expect(stdout).toContain('done');
 });
 
-test('the step is also known while it runs code of Node itself', async () => {
+test('the step is also reported while it runs code of Node itself', async () => {
   const { stderr } = await run('./blocked.ts', 'exit', '60000', 'internals');
   expect(stderr).toMatch(/by the step "numbers" of crunch/);
 });
 
-test('a loop that is blocked by something other than JavaScript is reported without a step', async () => {
+test('a loop that native code blocks is reported without a step', async () => {
   const { code, stderr } = await run('./blocked.ts', 'report', '6000', 'native');
   expect(code).toBe(0);
-  expect(stderr).toMatch(/the event loop has been blocked for \d+\.\d s by code that is not known/);
+  expect(stderr).toMatch(/the event loop has been blocked for \d+\.\d s by unknown code/);
 });
 
-test('a process that has been blocked for two leases ends itself if it was told to', async () => {
+test('a process that has been blocked for two leases kills itself in the mode `exit`', async () => {
   const { signal, stdout, stderr } = await run('./blocked.ts', 'exit', '60000');
   expect(signal).toBe('SIGKILL');
   expect(stderr).toMatch(/by the step "numbers" of crunch/);
-  expect(stderr).toMatch(/process \d+ ends itself/);
+  expect(stderr).toMatch(/process \d+ kills itself/);
   expect(stdout).not.toContain('done');
 });

@@ -72,7 +72,7 @@ test('a question that nobody answers in time is withdrawn and throws', async () 
 test('a question without an answer is reported to the author of the test', async () => {
   const tool = durableTool('asks', {}, async (_, task) => void (await task.ask('who', approval)));
   await expect(runTool(tool, undefined)).rejects.toThrow(
-    'The handler asked "who", and the test gives no answer to it.',
+    'The handler asked "who", but the test has no answer for it: add one to `answers`.',
   );
 });
 

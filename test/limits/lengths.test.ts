@@ -69,7 +69,7 @@ describe.each(kinds)('on $name', ({ place }) => {
       reason: {
         code: 'NAME_TOO_LONG',
         message:
-          'The idempotency key is 513 bytes long, and may have at most 512. Use a shorter one, such as a UUID.',
+          'The idempotency key is 513 bytes long. The maximum is 512 bytes. Use a shorter one, such as a UUID.',
       },
     });
     expect(owner).toMatchObject({ status: 'rejected', reason: withCode('NAME_TOO_LONG') });
@@ -85,7 +85,7 @@ describe.each(kinds)('on $name', ({ place }) => {
       { _meta: { 'dev.holdfast/idempotency-key': ofLength(513) } },
     );
     expect(answer).toMatchObject({
-      error: { code: -32602, message: expect.stringContaining('513 bytes long, and may have at most 512') },
+      error: { code: -32602, message: expect.stringContaining('513 bytes long. The maximum is 512 bytes') },
     });
   });
 
@@ -100,7 +100,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     const peerWith = (token: string) => new Peer(url, withTasks, { authorization: `Bearer ${token}` });
     const peer = peerWith(tokens.long);
     expect(await peer.call(echo.name)).toMatchObject({
-      error: { code: -32602, message: expect.stringMatching(/^The owner .* at most 1,024/) },
+      error: { code: -32602, message: expect.stringMatching(/^The owner .* maximum is 1,024/) },
     });
     for (const one of [peer, peerWith(tokens.short)])
       expect(await one.get('nothing')).toMatchObject({ error: { code: -32602 } });

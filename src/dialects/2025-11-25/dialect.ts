@@ -1,11 +1,11 @@
-/** The tasks of revision 2025-11-25 as a dialect: what the client asks for, it gets; the outcome comes apart. */
+/** The tasks of revision 2025-11-25: clients ask for a task, and fetch its result with `tasks/result`. */
 
 import type { TaskV1 } from '@modelcontextprotocol/ext-tasks/core/v1';
 import type { InputKind } from '../../model/input.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { pollHintMs, type Task } from '../../model/task.ts';
 import { reasonOf, tasksExtension } from '../2026-07-28/dialect.ts';
-// A question looks the same in both revisions, and so do the capabilities to answer it.
+// Questions and the capabilities to answer them are the same in both revisions.
 import { answerable } from '../2026-07-28/input.ts';
 import { linksOf, parentOf, questionsOf, type Tree, ttlOf, type WireLinks } from '../collapse.ts';
 import type { Dialect } from '../dialect.ts';
@@ -16,28 +16,28 @@ export const tasksOf2025: Dialect = {
   revision,
   methods: ['tasks/get', 'tasks/cancel', 'tasks/result', 'tasks/list'],
   refusesLateCancel: true,
-  requestorNamesTasks: false,
+  callerNamesTasks: false,
   pushesQuestions: true,
   sender: (capabilities) => {
     const declared = isJsonObject(capabilities) ? capabilities : {};
-    return { takesTasks: false, answers: answerable(declared), makesTasksOf: hosted(declared.tasks) };
+    return { takesTasks: false, answers: answerable(declared), makesTasksOf: taskKinds(declared.tasks) };
   },
   admits: () => true,
   tasksRequired: (what) =>
-    new NotOffered(`${what} must be called as a task: put "task": {} into the params of the call.`),
+    new NotOffered(`${what} must be called as a task: add "task": {} to the params of the call.`),
   created: (tree, now) => ({ task: shown(tree, now) }),
   shown,
   listed: shown,
   related: relatedTo,
-  news: (tree, now) => ({ method: 'notifications/tasks/status', params: shown(tree, now) }),
+  notification: (tree, now) => ({ method: 'notifications/tasks/status', params: shown(tree, now) }),
   acknowledged: shown,
-  // The SDK puts the questions to the client on the stream of the call, and comes back with the answers.
+  // The SDK sends these questions to the client on the stream of the call, and then calls us with the answers.
   inputRequired: tasksExtension.inputRequired,
   fault: commonFault,
 };
 
-/** Of which questions a client says that it can make tasks. */
-function hosted(tasks: Json | undefined): InputKind[] {
+/** The kinds of questions for which the client declares that it can create tasks. */
+function taskKinds(tasks: Json | undefined): InputKind[] {
   const requests = isJsonObject(tasks) && isJsonObject(tasks.requests) ? tasks.requests : {};
   const has = (category: string, request: string) =>
     isJsonObject(requests[category]) && isJsonObject((requests[category] as JsonObject)[request]);
@@ -47,7 +47,7 @@ function hosted(tasks: Json | undefined): InputKind[] {
   ];
 }
 
-/** What `tasks/result` gives of a task that is done: exactly what the plain call would have given. */
+/** The response to `tasks/result`: the result of the plain call. Undefined while the task is live. */
 export function payloadOf(tree: Tree, related: Dialect['related']): JsonObject | undefined {
   const { root } = tree;
   if (root.phase !== 'done') return undefined;
@@ -57,7 +57,7 @@ export function payloadOf(tree: Tree, related: Dialect['related']): JsonObject |
   return { ...value, _meta: related(tree, isJsonObject(_meta) ? _meta : undefined) };
 }
 
-// --- Task → wire: the flat task that every answer of this revision shows ------------------------------------
+// --- Task → wire: the flat task in every response of this revision ------------------------------------------
 
 export type WireTask = TaskV1 & WireLinks;
 
@@ -80,7 +80,7 @@ function shown(tree: Tree, now: number): JsonObject {
   return toTask(tree, now) as unknown as JsonObject;
 }
 
-/** Every message about a task that does not name it otherwise names it here; what else is there stays. */
+/** Adds the id of the task to the `_meta` of a message that does not contain it otherwise. */
 function relatedTo(tree: Tree, meta?: JsonObject): JsonObject {
   return { ...meta, [relatedTaskKey]: { taskId: tree.root.id, ...parentOf(tree) } };
 }
@@ -90,7 +90,7 @@ function statusOf(tree: Tree): WireTask['status'] {
   if (root.phase !== 'done') return questionsOf(tree).length > 0 ? 'input_required' : 'working';
   const { outcome } = root;
   if (outcome.kind === 'cancelled') return 'cancelled';
-  // An error result is a failure here, though `tasks/result` gives it like any other.
+  // An error result means `failed` in this revision, although `tasks/result` returns it like any other result.
   return outcome.kind === 'result' && !outcome.isError ? 'completed' : 'failed';
 }
 
@@ -98,11 +98,11 @@ function messageOf(task: Task): string | undefined {
   if (task.phase !== 'done') return task.statusMessage;
   const { outcome } = task;
   if (outcome.kind === 'result' && outcome.isError) return firstText(outcome.value as JsonObject);
-  const untold = outcome.kind === 'cancelled' ? 'The task was cancelled.' : undefined;
-  return reasonOf(outcome) ?? task.statusMessage ?? untold;
+  const fallback = outcome.kind === 'cancelled' ? 'The task was cancelled.' : undefined;
+  return reasonOf(outcome) ?? task.statusMessage ?? fallback;
 }
 
-/** What went wrong stands in the result; the status repeats the beginning of it for those that only look. */
+/** The beginning of the error text in the result, for clients that only read the status. */
 function firstText({ content }: JsonObject): string {
   const texts = (Array.isArray(content) ? content : []).map((block) => (block as JsonObject).text);
   const text = texts.find((one) => typeof one === 'string');

@@ -31,8 +31,8 @@ function tree(task: Task) {
 function shown(task: Task) {
   const wire = tasksExtension.shown(tree(task), at);
   expect(GetTaskResultV2Schema.safeParse(wire).error).toBe(undefined);
-  const told = tasksExtension.news(tree(task), at)!.params;
-  expect(TaskStatusNotificationParamsV2Schema.safeParse(told).error).toBe(undefined);
+  const params = tasksExtension.notification(tree(task), at)!.params;
+  expect(TaskStatusNotificationParamsV2Schema.safeParse(params).error).toBe(undefined);
   return wire;
 }
 
@@ -42,14 +42,14 @@ function failedWith(outcome: Failed) {
   return shown(task);
 }
 
-test('S2663-12 S2663-23: the answer that creates a task is flat and says that it is one', () => {
+test('S2663-12 S2663-23: the response that creates a task is flat and has the result type of a task', () => {
   const wire = tasksExtension.created(tree(created()), at);
   expect(CreateTaskResultV2Schema.safeParse(wire).error).toBe(undefined);
   expect(wire).toMatchObject({ resultType: 'task', status: 'working' });
   expect(wire).not.toHaveProperty('task');
 });
 
-test('S2663-16: a task shows its id, its times, its ttl and how often to look', () => {
+test('S2663-16: a task shows its id, its times, its ttl and its poll interval', () => {
   const task = created({ deadlineMs: 60_000, retention: { from: 'finish', ms: 5_000 } }, 1_000);
   expect(shown(task)).toEqual({
     resultType: 'complete',
@@ -134,7 +134,7 @@ test('S2663-36: a cancelled task is cancelled, with its reason', () => {
   expect(shown(task)).toMatchObject({ status: 'cancelled', statusMessage: 'No longer needed.' });
 });
 
-test('progress travels with the task, since no notification may carry it', () => {
+test('progress is part of the task, because no notification may contain it', () => {
   const { task, claim } = claimed();
   did(rules.report(task, claim, { message: 'Drafting', progress: { done: 1, total: 4 } }, 5));
   expect(shown(task)).toMatchObject({
@@ -143,8 +143,8 @@ test('progress travels with the task, since no notification may carry it', () =>
   });
 });
 
-describe('to a peer that knows no subtasks', () => {
-  test('a question of a subtask appears on the root, under the way to it', () => {
+describe('a peer without subtasks', () => {
+  test('sees a question of a subtask on the root, under the path of the subtask', () => {
     const root = claimed();
     child(root);
     const second = child(root);
@@ -153,7 +153,7 @@ describe('to a peer that knows no subtasks', () => {
     expect(Object.keys(wire.inputRequests as object)).toEqual(['2.1/confirm']);
   });
 
-  test('nothing else of the tree shows', () => {
+  test('sees nothing else of the tree', () => {
     const root = claimed();
     const one = child(root);
     expect(JSON.stringify(shown(root.task))).not.toContain(one.task.id);

@@ -23,7 +23,7 @@ export const tasksExtension: Dialect = {
   revision,
   methods: ['tasks/get', 'tasks/cancel', 'tasks/update'],
   refusesLateCancel: false,
-  requestorNamesTasks: false,
+  callerNamesTasks: false,
   pushesQuestions: false,
 
   sender(capabilities): Sender {
@@ -44,7 +44,7 @@ export const tasksExtension: Dialect = {
       extensions: { [extension]: {} },
     }),
 
-  /** Flat, without what `tasks/get` adds for each status. */
+  /** Without the members that `tasks/get` adds for each status. */
   created(tree, now) {
     const { status } = detailed(tree, now);
     return { resultType: 'task', ...(base(tree, now) as unknown as JsonObject), status };
@@ -52,7 +52,7 @@ export const tasksExtension: Dialect = {
   shown,
   listed: shown,
   related: (_tree, meta = {}) => meta,
-  news: (tree, now) => ({ method: 'notifications/tasks', params: standing(tree, now) }),
+  notification: (tree, now) => ({ method: 'notifications/tasks', params: taskParams(tree, now) }),
   acknowledged: () => ({ resultType: 'complete' }),
 
   inputRequired(questions, requestState) {
@@ -74,19 +74,19 @@ export const tasksExtension: Dialect = {
   },
 };
 
-// --- Task → wire: what `tasks/get`, `notifications/tasks` and the answer that creates a task show -----------
+// --- Task → wire: `tasks/get`, `notifications/tasks` and the response that creates a task -------------------
 
-/** The answer to `tasks/get`. */
+/** The response to `tasks/get`. */
 function shown(tree: Tree, now: number): JsonObject {
-  return { resultType: 'complete', ...standing(tree, now) };
+  return { resultType: 'complete', ...taskParams(tree, now) };
 }
 
-/** The params of `notifications/tasks`: what `tasks/get` would say, as part of a subscription. */
-function standing(tree: Tree, now: number): JsonObject {
+/** The params of `notifications/tasks`, with the same members as `tasks/get`. */
+function taskParams(tree: Tree, now: number): JsonObject {
   const { progress } = tree.root;
   return {
     ...(detailed(tree, now) as unknown as JsonObject),
-    // A progress that no notification may carry here travels with the task.
+    // This revision has no notification for progress of a task.
     ...(progress && { _meta: { [progressKey]: wireProgress(progress) } }),
   };
 }
@@ -105,7 +105,7 @@ function detailed(tree: Tree, now: number): z.infer<typeof DetailedTaskV2Schema>
   const { outcome } = root;
   switch (outcome.kind) {
     case 'result':
-      // The official client rejects an inlined result that does not say itself that it is complete.
+      // The official client rejects an inlined result without its own `resultType`.
       return {
         ...task,
         status: 'completed',

@@ -1,4 +1,4 @@
-/** Questions on the wire, and which of them a client can take. */
+/** Questions in wire format, and the kinds of questions that a client can answer. */
 import type { InputRequestV2Schema } from '@modelcontextprotocol/ext-tasks/core/v2';
 import type { z } from 'zod';
 import type { InputKind, InputRequest } from '../../model/input.ts';
@@ -24,7 +24,7 @@ export function toInputRequest(request: InputRequest): WireInputRequest {
   }
 }
 
-/** Only what the protocol knows of JSON Schema here; libraries add more. */
+/** Keeps only the parts of JSON Schema that the protocol allows. Schema libraries add more. */
 function formSchema({ properties, required }: JsonObject) {
   return {
     type: 'object',
@@ -37,7 +37,7 @@ function formSchema({ properties, required }: JsonObject) {
 export function answerable({ elicitation, sampling, roots }: JsonObject): InputKind[] {
   const modes = isJsonObject(elicitation) ? Object.keys(elicitation) : undefined;
   const able: Record<InputKind, boolean> = {
-    // An empty object has always meant forms.
+    // In all revisions an empty object means forms.
     form: modes !== undefined && (modes.length === 0 || modes.includes('form')),
     url: modes?.includes('url') ?? false,
     sampling: isJsonObject(sampling),

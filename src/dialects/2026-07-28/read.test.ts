@@ -18,7 +18,7 @@ import { questionsOf } from '../collapse.ts';
 import { tasksExtension } from './dialect.ts';
 import { progressKey, revision, serverInfoKey, subscriptionIdKey } from './names.ts';
 
-/** Messages as they went over the wire between the official client and a server. */
+/** Recorded messages between the official client and a server. */
 const folder = join(import.meta.dirname, 'fixtures');
 const messages = readdirSync(folder).map((file) => ({
   name: file.replace(/\.json$/, ''),
@@ -26,7 +26,7 @@ const messages = readdirSync(folder).map((file) => ({
 }));
 const named = (part: string) => messages.filter(({ name }) => name.includes(part));
 
-/** What the envelope of a message adds to what it says of the task. */
+/** The members that the envelope of a message adds to the task. */
 function withoutEnvelope({ _meta, ...rest }: JsonObject): JsonObject {
   const { [serverInfoKey]: _info, [subscriptionIdKey]: _id, ...own } = (_meta ?? {}) as JsonObject;
   return Object.keys(own).length > 0 ? { ...rest, _meta: own } : rest;
@@ -37,29 +37,29 @@ function there(wire: JsonObject): { root: ReturnType<typeof readTask>; now: numb
   return { root, now: root.updatedAt };
 }
 
-test.each(named('tasks-get'))('$name comes back as it was from the neutral model', ({ message }) => {
+test.each(named('tasks-get'))('$name is unchanged after a round trip through the model', ({ message }) => {
   const wire = message.result as JsonObject;
   expect(GetTaskResultV2Schema.safeParse(wire).error).toBe(undefined);
   const { root, now } = there(wire);
   expect(tasksExtension.shown({ root, descendants: [] }, now)).toEqual(withoutEnvelope(wire));
 });
 
-test.each(named('create-task'))('$name comes back as it was from the neutral model', ({ message }) => {
+test.each(named('create-task'))('$name is unchanged after a round trip through the model', ({ message }) => {
   const wire = message.result as JsonObject;
   expect(CreateTaskResultV2Schema.safeParse(wire).error).toBe(undefined);
   const { root, now } = there(wire);
   expect(tasksExtension.created({ root, descendants: [] }, now)).toEqual(withoutEnvelope(wire));
 });
 
-test.each(named('notification'))('$name comes back as it was from the neutral model', ({ message }) => {
+test.each(named('notification'))('$name is unchanged after a round trip through the model', ({ message }) => {
   const wire = message.params as JsonObject;
   expect(TaskStatusNotificationParamsV2Schema.safeParse(wire).error).toBe(undefined);
   const { root, now } = there(wire);
-  const { method, params } = tasksExtension.news({ root, descendants: [] }, now)!;
+  const { method, params } = tasksExtension.notification({ root, descendants: [] }, now)!;
   expect({ method, params }).toEqual({ method: message.method, params: withoutEnvelope(wire) });
 });
 
-test('there are messages of every status, and of each kind of message', () => {
+test('there is a message of every kind and every status', () => {
   const statuses = messages.map(({ message }) => ((message.result ?? message.params) as JsonObject).status);
   expect([...new Set(statuses)].sort()).toEqual([
     'cancelled',
@@ -71,7 +71,7 @@ test('there are messages of every status, and of each kind of message', () => {
   for (const kind of ['tasks-get', 'create-task', 'notification']) expect(named(kind)).not.toEqual([]);
 });
 
-test('what is read means the same: phase, questions, outcome, progress', () => {
+test('phase, questions, outcome and progress are read correctly', () => {
   const read = (name: string) =>
     there(messages.find((one) => one.name === name)!.message.result as JsonObject).root;
   const asking = read('tasks-get-input-required-of-subtasks-response');
@@ -90,7 +90,7 @@ test('what is read means the same: phase, questions, outcome, progress', () => {
   });
 });
 
-test('the kinds of questions that no recorded message has', () => {
+test('kinds of questions without a recorded message are read correctly', () => {
   const requests = {
     page: {
       method: 'elicitation/create',
@@ -113,7 +113,7 @@ type ReadableTask = (z.infer<typeof DetailedTaskV2Schema> | z.infer<typeof TaskV
   readonly _meta?: object | undefined;
 };
 
-/** The peer tells nothing of owner, tool and claims; what it does tell survives the way there and back. */
+/** Reads a task. Messages do not contain the owner, the tool and the claims. */
 function readTask(wire: ReadableTask): Task {
   const createdAt = Date.parse(wire.createdAt);
   const updatedAt = Date.parse(wire.lastUpdatedAt);

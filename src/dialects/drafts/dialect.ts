@@ -1,9 +1,9 @@
 /**
- * The drafts that build on 2025-11-25. Each is a variation of its dialect, on where both sides flag it:
+ * The drafts that build on 2025-11-25. Each one is a variation of its dialect, active if both sides declare it:
  *
- *   - SEP-2229: tasks come unasked, and an immediate answer is always allowed;
- *   - SEP-2268: subtasks are tasks of their own, linked both ways;
- *   - SEP-2339: `tasks/continue` for the whole conversation, and outcomes inside the task.
+ *   - SEP-2229: a server may answer with a task that was not requested, or with a result although a task was;
+ *   - SEP-2268: subtasks are visible as tasks, with links in both directions;
+ *   - SEP-2339: `tasks/continue` for questions and answers, and the outcome inside the task.
  */
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { tasksOf2025 } from '../2025-11-25/dialect.ts';
@@ -37,21 +37,21 @@ const variations: Record<Draft, (base: Dialect) => Dialect> = {
       return { ...rest, task: { ...(task as JsonObject), ...outcomeOf(tree) } };
     },
     shown: (tree, now) => ({ ...base.shown(tree, now), ...outcomeOf(tree) }),
-    news: (tree, now) => {
-      const news = base.news(tree, now);
-      return news && { ...news, params: { ...news.params, ...outcomeOf(tree) } };
+    notification: (tree, now) => {
+      const message = base.notification(tree, now);
+      return message && { ...message, params: { ...message.params, ...outcomeOf(tree) } };
     },
   }),
 };
 
-/** An error result is no error here: its status says failed, and what it says stands where every result does. */
+/** The `result` or `error` member. An error result is in `result`, although its status is `failed`. */
 export function outcomeOf({ root }: Tree): JsonObject {
   if (root.phase !== 'done' || root.outcome.kind === 'cancelled') return {};
   if (root.outcome.kind === 'result') return { result: root.outcome.value };
   return { error: { ...tasksOf2025.fault(new CallFailed(root.outcome)) } as JsonObject };
 }
 
-/** What `tasks/continue` shows of open questions: nothing but them, the same as long as they are open. */
+/** The response to `tasks/continue` while questions are open: only the questions, unchanged until they are answered. */
 export function openQuestions(tree: Tree): JsonObject | undefined {
   const questions = tree.root.phase === 'done' ? [] : questionsOf(tree);
   if (questions.length === 0) return undefined;
@@ -59,7 +59,7 @@ export function openQuestions(tree: Tree): JsonObject | undefined {
   return { inputRequests: Object.fromEntries(wire) };
 }
 
-/** The drafts that a client flags, of those that the server has on. */
+/** The drafts that the client declares and the server has turned on. */
 export function agreedDrafts(capabilities: unknown, offered: Drafts): Drafts {
   const experimental = isJsonObject(capabilities) ? capabilities.experimental : undefined;
   if (!isJsonObject(experimental)) return none;

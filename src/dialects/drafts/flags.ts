@@ -1,10 +1,10 @@
-/** The drafts that a server can have on, under the names with which client and server flag them to each other. */
+/** The drafts that can be turned on, by the names with which client and server declare them. */
 export const drafts = ['sep-1686', 'sep-2229', 'sep-2268', 'sep-2339'] as const;
 
 export type Draft = (typeof drafts)[number];
 export type Drafts = ReadonlySet<Draft>;
 
-/** In `capabilities.experimental`; the original proposal needs no flag, its metadata says it. */
+/** The members of `capabilities.experimental`. SEP-1686 is not declared: requests contain its own `_meta` key. */
 export function flagsOf(on: Drafts): Record<string, Record<string, never>> {
   return Object.fromEntries([...on].filter((draft) => draft !== 'sep-1686').map((draft) => [draft, {}]));
 }

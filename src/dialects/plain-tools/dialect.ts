@@ -1,6 +1,6 @@
 /**
- * Tasks in the words of ordinary tool results, for clients that know none: a model reads them, and goes on with plain
- * tools. It is a dialect like the others, so that every rule about tasks holds for its callers too.
+ * Tasks as ordinary tool results, for plain clients. A model reads them and continues with plain tools. This is a dialect
+ * like the others, so that all rules about tasks also apply to plain clients.
  */
 
 import type { InputRequest } from '../../model/input.ts';
@@ -14,37 +14,37 @@ import type { Dialect, Sender } from '../dialect.ts';
 import { CallFailed } from '../errors.ts';
 import { handedOverKey, type PlainToolNames } from './names.ts';
 
-/** `within` is the dialect of the connection that the tools are called on, `answers` what its client can be asked. */
+/** `within` is the dialect of the connection. `answers` are the kinds of questions that its client can be asked. */
 export function plainTools(names: PlainToolNames, within: Dialect, answers: Sender['answers']): Dialect {
-  const shown = (tree: Tree, now: number) => standingResult(standingOf(tree, names, now, answers), names);
+  const shown = (tree: Tree, now: number) => statusResult(statusOf(tree, names, now, answers), names);
   return {
     ...within,
     methods: tasksExtension.methods,
     refusesLateCancel: false,
-    requestorNamesTasks: false,
-    // What goes out on the stream of a call says nothing of tasks.
+    callerNamesTasks: false,
+    // Messages on the stream of a call do not mention tasks.
     related: (_tree, meta = {}) => meta,
-    news: () => undefined,
+    notification: () => undefined,
     admits: () => true,
-    created: (tree, now) => standingResult(standingOf(tree, names, now, answers), names, true),
+    created: (tree, now) => statusResult(statusOf(tree, names, now, answers), names, true),
     shown,
     listed: shown,
     acknowledged: shown,
   };
 }
 
-/** What the plain call would have given in the end; undefined while the task lives. */
-export function ending(tree: Tree, names: PlainToolNames, now: number): JsonObject | undefined {
+/** The result that the plain call would have returned. Undefined while the task is live. */
+export function finalResult(tree: Tree, names: PlainToolNames, now: number): JsonObject | undefined {
   const { root } = tree;
   if (root.phase !== 'done') return undefined;
   const { outcome } = root;
   if (outcome.kind === 'result') return toolResult(outcome.value as JsonObject, root.origin.method);
   if (outcome.kind === 'failure') throw new CallFailed(outcome);
-  // Of a call that was cancelled or lost nobody would read the answer; of its task somebody does.
-  return { ...standingResult(standingOf(tree, names, now, []), names), isError: true };
+  // A plain call would have no answer if it was cancelled or lost, but the reader of a task needs one.
+  return { ...statusResult(statusOf(tree, names, now, []), names), isError: true };
 }
 
-/** Whoever has the id of a resource or prompt reads it all the same. */
+/** The result of a resource or prompt is returned as text, because the caller called a tool. */
 function toolResult(value: JsonObject, method: string): JsonObject {
   return method === 'tools/call' ? value : { content: [{ type: 'text', text: JSON.stringify(value) }] };
 }
@@ -55,30 +55,24 @@ export type ShownQuestion = {
   readonly key: string;
   readonly kind: InputRequest['kind'];
   readonly message: string;
-  /** Of a form. */
+  /** The schema of a form. */
   readonly schema?: JsonObject;
   readonly url?: string;
-  /** Of sampling: the messages and whatever else a model is to be given. */
+  /** The params of a sampling request. */
   readonly params?: JsonObject;
-  /** The form of an answer by the model. Absent if a person answers. */
+  /** A template for the model's answer. Absent if a person answers. */
   readonly answer?: JsonObject;
-  /** The client asks its user while the wait tool is being called. */
+  /** The client asks its user during a call of the wait tool. */
   readonly client?: true;
   /** Only a person may answer. */
   readonly person?: true;
 };
 
 /**
- * What a model can act on: the tool, the status, and which tool to call next with which arguments. The text repeats
- * everything, because many hosts show their model nothing else. `answers` are the kinds of questions that the client
- * can be asked.
+ * The structured content: the tool, the status, and the tool to call next with its arguments. The text repeats all of it,
+ * because many hosts show the model only the text. `answers` are the kinds of questions that the client can be asked.
  */
-function standingOf(
-  tree: Tree,
-  names: PlainToolNames,
-  now: number,
-  answers: readonly InputRequest['kind'][],
-) {
+function statusOf(tree: Tree, names: PlainToolNames, now: number, answers: readonly InputRequest['kind'][]) {
   const { root } = tree;
   const { status, statusMessage, createdAt } = toTask(tree, now);
   const { progress } = root;
@@ -97,7 +91,7 @@ function standingOf(
     ...(statusMessage !== undefined && { statusMessage }),
     ...(progress && root.phase !== 'done' && { progress }),
     createdAt,
-    // Until when open questions can be answered.
+    // The time until which open questions can be answered.
     ...(questions.length > 0 &&
       root.deadlineAt !== null && { waitsUntil: new Date(root.deadlineAt).toISOString() }),
     ...(questions.length > 0 && { questions }),
@@ -105,15 +99,15 @@ function standingOf(
   };
 }
 
-type PlainStatus = ReturnType<typeof standingOf>;
+type PlainStatus = ReturnType<typeof statusOf>;
 
-/** What to call, if there is anything left to read. */
+/** The tool to call next, unless the task ended without anything to read. */
 function nextOf(root: Task, questions: readonly ShownQuestion[], names: PlainToolNames) {
   const taskId = root.id;
   const hasPayload =
     root.phase !== 'done' || root.outcome.kind === 'result' || root.outcome.kind === 'failure';
   if (!hasPayload) return undefined;
-  // No answer is suggested: a model might send it as it is.
+  // The arguments contain no example answer, because a model might send it unchanged.
   if (questions.some(({ answer }) => answer))
     return { tool: names.answer, arguments: { taskId, answers: {} } };
   return { tool: names.wait, arguments: { taskId } };
@@ -140,35 +134,35 @@ function shownQuestion({ key, request }: CollapsedQuestion): ShownQuestion {
   }
 }
 
-/** What questions without words of their own ask. */
+/** The messages of questions that have none of their own. */
 const needs = {
   sampling: 'The tool needs an answer from a language model.',
   roots: 'The tool needs to know which folders it may work in.',
 };
 
 /** A tool result with the status of a task. */
-function standingResult(standing: PlainStatus, names: PlainToolNames, isFirst = false): JsonObject {
+function statusResult(task: PlainStatus, names: PlainToolNames, isFirst = false): JsonObject {
   const lines = [
-    ...(isFirst ? [openings[standing.status] ?? ''] : []).filter((line) => line !== ''),
-    ...statusLines(standing),
-    ...nextLines(standing, names, isFirst),
+    ...(isFirst ? [introductions[task.status] ?? ''] : []).filter((line) => line !== ''),
+    ...statusLines(task),
+    ...nextLines(task, names, isFirst),
   ];
   return {
     content: [{ type: 'text', text: lines.join('\n') }],
-    structuredContent: standing as unknown as JsonObject,
-    _meta: { [handedOverKey]: { taskId: standing.taskId } },
+    structuredContent: task as unknown as JsonObject,
+    _meta: { [handedOverKey]: { taskId: task.taskId } },
   };
 }
 
-/** What the answer to the original call begins with. */
-const openings: Partial<Record<PlainStatus['status'], string>> = {
+/** The first line of the answer to the original call. */
+const introductions: Partial<Record<PlainStatus['status'], string>> = {
   working: 'The tool is still running. It continues in the background as a task.',
   input_required:
     'The tool has not finished: it needs an answer first. It waits in the background as a task.',
 };
 
-function statusLines(standing: PlainStatus): string[] {
-  const { taskId, tool, status, statusMessage, progress, questions = [], waitsUntil } = standing;
+function statusLines(task: PlainStatus): string[] {
+  const { taskId, tool, status, statusMessage, progress, questions = [], waitsUntil } = task;
   return [
     `Task ${taskId} (${tool}): ${status}.`,
     ...(statusMessage === undefined ? [] : [`Message: ${statusMessage}`]),
@@ -183,8 +177,8 @@ function statusLines(standing: PlainStatus): string[] {
 }
 
 function progressLine({ done, total, message }: Progress): string {
-  const far = total === undefined ? `${done}` : `${done} of ${total}`;
-  return message === undefined ? far : `${far}, ${message}`;
+  const amount = total === undefined ? `${done}` : `${done} of ${total}`;
+  return message === undefined ? amount : `${amount}, ${message}`;
 }
 
 function questionLines({ key, kind, message, schema, url, params, client, person }: ShownQuestion): string[] {
@@ -195,7 +189,7 @@ function questionLines({ key, kind, message, schema, url, params, client, person
   if (person)
     return [
       asked,
-      "  Only a person can answer this, in the server's dashboard or terminal. You cannot. Tell the user.",
+      "  Only a person can answer this, in the server's dashboard or terminal. You cannot. Inform the user.",
     ];
   switch (kind) {
     case 'form':
@@ -230,7 +224,7 @@ function nextLines(
   return [
     `Next: ${status === 'working' ? `call ${call} to get the result.` : nextWithQuestions(taskId, questions, call, names)}`,
     `Do not call the original tool again${isFirst ? why : ''}.`,
-    // Repeated in each result, it would be an invitation.
+    // If every result repeated this, models would cancel too readily.
     ...(isFirst
       ? [`If the user no longer wants the result, call ${names.cancel} with ${JSON.stringify({ taskId })}.`]
       : []),
@@ -245,7 +239,7 @@ function nextWithQuestions(
 ): string {
   const mine = questions.filter(({ answer }) => answer).map(({ key }) => `${JSON.stringify(key)}:…`);
   if (mine.length > 0)
-    return `ask the user for whatever they have not told you, and guess nothing. Then call ${names.answer} with {"taskId":${JSON.stringify(taskId)},"answers":{${mine.join(',')}}}, where … is the answer described above.`;
+    return `ask the user for everything they have not given you, and do not guess. Then call ${names.answer} with {"taskId":${JSON.stringify(taskId)},"answers":{${mine.join(',')}}}, where … is the answer described above.`;
   if (questions.some(({ client }) => client)) return `call ${wait}, which asks the user, to get the result.`;
-  return `tell the user about the question. The task keeps waiting, and you can continue with other work. Call ${wait} once they have answered.`;
+  return `inform the user about the question. The task keeps waiting, and you can continue with other work. Call ${wait} once they have answered.`;
 }

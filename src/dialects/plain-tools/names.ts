@@ -1,8 +1,8 @@
-/** Names of the plain tools by which clients without tasks go on with a call that became one. */
+/** Names of the plain tools with which plain clients continue a call that became a task. */
 
 export type PlainToolName = 'wait' | 'status' | 'answer' | 'cancel';
 
-/** Each tool as clients call it. */
+/** The name of each tool for clients. */
 export type PlainToolNames = Readonly<Record<PlainToolName, string>>;
 
 export const defaultPrefix = 'task_';
@@ -16,5 +16,5 @@ export function plainToolNames(prefix: string): PlainToolNames {
   };
 }
 
-/** Ours: `{ taskId }` in the metadata of an answer that tells of a task instead of giving the tool's own result. */
+/** Our own key: `{ taskId }` in the `_meta` of a result that describes a task instead of being the tool's own result. */
 export const handedOverKey = 'dev.holdfast/handed-over';

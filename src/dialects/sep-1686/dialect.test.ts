@@ -9,7 +9,7 @@ function tree(task: Task) {
 
 const shown = (task: Task) => originalTasks.shown(tree(task), 10_000);
 
-test('S1686-31 S1686-32: unknown is said only of what became nobody knows, with a text; what failed is failed', () => {
+test('S1686-31 S1686-32: only a lost task has the status unknown, with an error text; a failed task is failed', () => {
   const lost = claimed();
   did(rules.fail(family(lost.task), lost.claim, { kind: 'lost', message: 'Nobody knows.' }, 5));
   expect(shown(lost.task)).toMatchObject({ status: 'unknown', error: 'Nobody knows.' });
@@ -19,20 +19,20 @@ test('S1686-31 S1686-32: unknown is said only of what became nobody knows, with 
   expect(shown(broken.task)).toMatchObject({ status: 'failed', error: 'It broke.' });
 });
 
-test('S1686-43: the result of a task of which nobody knows what became is refused', () => {
+test('S1686-43: the result of a lost task is refused', () => {
   const { task, claim } = claimed();
   did(rules.fail(family(task), claim, { kind: 'lost', message: 'Nobody knows.' }, 5));
   expect(() => resultOf(tree(task))).toThrow("Task status is 'unknown', not 'completed'");
 });
 
-test('S1686-38: a task that is kept without limit says null', () => {
+test('S1686-38: the keepAlive of a task that is kept without limit is null', () => {
   expect(shown(created({ retention: { from: 'finish', ms: null } }))).toMatchObject({ keepAlive: null });
   expect(shown(created({ retention: { from: 'creation', ms: null, floorMs: 1 } }))).toMatchObject({
     keepAlive: null,
   });
 });
 
-test('a task goes by the name that its requestor gave it, and otherwise by its id', () => {
+test('a task has the id that its caller chose, or else our own', () => {
   const named = { taskId: 'mine', session: 'a', requestId: 1 };
   const origin = { dialect: 'sep-1686', method: 'tools/call', named };
   const task = created({ origin });

@@ -1,6 +1,6 @@
 /**
- * SEP-1686, the original proposal: the requestor makes up the id, a notification says that the task is there, and the
- * request itself is answered as if there were no task.
+ * SEP-1686, the original proposal of tasks: the caller chooses the id, a notification announces that the task was created,
+ * and the request itself is answered with its result, as if there were no task.
  */
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
@@ -17,17 +17,17 @@ export const originalTasks: Dialect = {
   revision,
   methods: ['tasks/get', 'tasks/result', 'tasks/list', 'tasks/delete'],
   refusesLateCancel: false,
-  requestorNamesTasks: true,
+  callerNamesTasks: true,
   tasksRequired: (what) =>
     new NotOffered(
-      `${what} must be called as a task: put {"taskId": "…"} into the metadata of the call, under "${taskKey}".`,
+      `${what} must be called as a task: add "${taskKey}": {"taskId": "…"} to the _meta of the call.`,
     ),
-  // The request is answered with its result; that there is a task is said by a notification.
+  // The request is answered with its result. A notification announces the task.
   created: (tree) => createdMessage(tree).params,
   shown: (tree, now) => ({ ...toTask(tree, now), _meta: relatedTo(tree) }),
   listed: toTask,
   acknowledged: (tree) => ({ _meta: relatedTo(tree) }),
-  news: () => undefined,
+  notification: () => undefined,
   related: relatedTo,
 };
 
@@ -35,7 +35,7 @@ export function createdMessage(tree: Tree): { readonly method: string; readonly 
   return { method: createdNotification, params: { _meta: relatedTo(tree) } };
 }
 
-/** What `tasks/result` gives: of tasks that are not completed it gives nothing, and does not wait. */
+/** The response to `tasks/result`. It does not wait: if the task is not completed, it is an error. */
 export function resultOf(tree: Tree): JsonObject {
   const status = statusOf(tree);
   const payload = status === 'completed' ? payloadOf(tree, relatedTo) : undefined;
@@ -43,52 +43,52 @@ export function resultOf(tree: Tree): JsonObject {
   throw new InvalidParams(`Cannot retrieve result: Task status is '${status}', not 'completed'.`);
 }
 
-/** The wish for a task, as a requestor puts it into the metadata of its request. */
+/** The task that a request asks for in its `_meta`. */
 export interface RequestedTask {
   readonly taskId: string;
-  /** In milliseconds after the end. */
+  /** How long the task is kept after its end, in milliseconds. */
   readonly keepAlive?: number | null;
 }
 
-const longestTaskId = 512;
+const maxTaskIdLength = 512;
 
 export function requestedTaskOf(meta: JsonObject, params: JsonObject): RequestedTask {
   if (params.task !== undefined)
     throw new InvalidParams(
-      `A request asks for a task in one way: with "task" in its params, or with "${taskKey}" in its metadata.`,
+      `A request can ask for a task with "task" in its params or with "${taskKey}" in its _meta, but not with both.`,
     );
-  const wish = meta[taskKey];
-  const { taskId, keepAlive } = isJsonObject(wish) ? wish : {};
-  if (typeof taskId !== 'string' || taskId === '' || taskId.length > longestTaskId)
+  const requested = meta[taskKey];
+  const { taskId, keepAlive } = isJsonObject(requested) ? requested : {};
+  if (typeof taskId !== 'string' || taskId === '' || taskId.length > maxTaskIdLength)
     throw new InvalidParams(
-      `_meta["${taskKey}"] needs "taskId": a string of 1 to ${longestTaskId} characters that you have not used before.`,
+      `_meta["${taskKey}"] needs "taskId": a string of 1 to ${maxTaskIdLength} characters that you have not used before.`,
     );
   if (keepAlive === undefined) return { taskId };
   if (keepAlive !== null && (typeof keepAlive !== 'number' || !(keepAlive >= 0)))
     throw new InvalidParams(
       `_meta["${taskKey}"].keepAlive must be a number of milliseconds, or null for as long as possible.`,
     );
-  // Times are whole milliseconds everywhere else, and other revisions show them so.
+  // All other times are whole milliseconds, and other revisions report them as such.
   return { taskId, keepAlive: keepAlive === null ? null : Math.ceil(keepAlive) };
 }
 
-/** The name of the task that a message says it is about. */
+/** The caller's name of the task that a message belongs to. */
 export function nameIn(meta: unknown): string | undefined {
   const related = isJsonObject(meta) ? meta[relatedTaskKey] : undefined;
   const taskId = isJsonObject(related) ? related.taskId : undefined;
   return typeof taskId === 'string' ? taskId : undefined;
 }
 
-/** Does a request ask for such a task, or ask about one? */
+/** True if a request asks for a task of SEP-1686 or refers to one. */
 export function isMarked(method: string, meta: unknown): boolean {
   if (method === 'tasks/delete') return true;
   if (!isJsonObject(meta)) return false;
   return method.startsWith('tasks/') ? meta[relatedTaskKey] !== undefined : meta[taskKey] !== undefined;
 }
 
-// --- Task → wire: a flat task without times, under the name that its requestor gave it ----------------------
+// --- Task → wire: a flat task without times, under the id that its caller chose -----------------------------
 
-/** `unknown`: what became of it can no longer be found out. */
+/** `unknown`: the outcome can no longer be determined. */
 type Status = WireTask['status'] | 'submitted' | 'unknown';
 
 function toTask(tree: Tree, now: number): JsonObject {
@@ -97,14 +97,14 @@ function toTask(tree: Tree, now: number): JsonObject {
   return {
     taskId: nameOf(root),
     status: statusOf(tree),
-    // How long it is kept after its end; null without limit.
+    // How long the task is kept after its end. Null without limit.
     keepAlive: keepAliveOf(root),
     pollFrequency: pollHintMs(root, now),
     ...(error !== undefined && { error }),
   };
 }
 
-/** Tasks that came another way have no other name than their id. */
+/** The id that the caller chose. A task that was created through another dialect has only our id. */
 function nameOf({ id, origin }: Task): string {
   return origin.named?.taskId ?? id;
 }
@@ -124,7 +124,7 @@ function statusOf(tree: Tree): Status {
   return root.phase === 'queued' ? 'submitted' : 'working';
 }
 
-/** An error result is a result: `failed` is said of the task, not of what the request was about. */
+/** A task with an error result is `completed`: `failed` means that there is no result. */
 const endStatus: Record<Outcome['kind'], Status> = {
   result: 'completed',
   failure: 'failed',
@@ -138,7 +138,7 @@ function errorOf(task: Task): string | undefined {
   return outcome.kind === 'failure' || outcome.kind === 'lost' ? outcome.message : undefined;
 }
 
-/** Other dialects count from creation: of their tasks it is what is left of that after the end. */
+/** For tasks of other dialects, whose ttl is counted from creation, this is the part after their end. */
 function keepAliveOf(task: Task): number | null {
   const { retention, createdAt } = task;
   if (retention.ms === null || retention.from === 'finish') return retention.ms;

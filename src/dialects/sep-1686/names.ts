@@ -1,4 +1,4 @@
-/** Names of the original proposal of tasks. Its metadata turns the prefix around; the two must never be mixed. */
+/** Names of SEP-1686. The prefix of its keys is `modelcontextprotocol.io`, not `io.modelcontextprotocol` as in later dialects. */
 export const revision = 'sep-1686';
 
 export const taskKey = 'modelcontextprotocol.io/task';

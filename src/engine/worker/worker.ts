@@ -90,7 +90,7 @@ export class Worker implements AsyncDisposable {
       watchLoop({
         leaseMs: settings.leaseMs,
         mode: settings.watchdog,
-        whatRuns,
+        currentStep: whatRuns,
         blocked: (message, detail) => this.#warn('loopBlocked', message, detail),
       }),
       database.store.subscribe((notice) => this.#hear(notice)),

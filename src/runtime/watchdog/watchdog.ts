@@ -1,29 +1,29 @@
 /**
- * Watches the event loop from a thread of its own. A handler that never yields blocks every other task of its process,
- * and nothing in that process can say so: the thread reports it while it lasts, and names the step that blocks. There
- * is one thread for all workers of a process.
+ * Watches the event loop from another thread. A handler that never yields blocks every other task of its process, and
+ * nothing on its own thread can report that. The watchdog thread reports it while it lasts and names the blocking step.
+ * All workers of a process share one thread.
  */
 import { inspect } from 'node:util';
 import { isMainThread, Worker as Thread } from 'node:worker_threads';
 import type { Blocked, ThreadData } from './thread.ts';
 
 /**
- * `report` writes to stderr while the event loop is blocked. `exit` also ends the process once it has been blocked for
- * two leases, so that others continue its tasks: for programs that are started again.
+ * `report` writes to stderr while the event loop is blocked. `exit` also kills the process once it has been blocked for
+ * two leases, so that other processes resume its tasks. Use `exit` only if something restarts the process.
  */
 export type WatchdogMode = 'report' | 'exit' | 'off';
 
 export interface Watch {
   readonly leaseMs: number;
   readonly mode: WatchdogMode;
-  /** Which task and step this code belongs to. */
-  readonly whatRuns: () => object | undefined;
+  /** Returns the task and the step that run now. */
+  readonly currentStep: () => object | undefined;
   /** Called once the event loop is free again. */
   readonly blocked: (message: string, detail: Record<string, unknown>) => void;
 }
 
-/** Under this name the thread asks, in the middle of whatever blocks, which step that is. */
-const whatRunsKey = 'holdfast.whatRuns';
+/** The key of the global function that the thread calls through the debugger to read the current step. */
+const currentStepKey = 'holdfast.currentStep';
 const exitAfterLeases = 2;
 
 const watches = new Set<Watch>();
@@ -36,8 +36,8 @@ export function watchLoop(watch: Watch): () => void {
   try {
     start();
   } catch (error) {
-    // Where no thread may be started, work goes on without a watchdog.
-    process.stderr.write(`holdfast: the watchdog cannot start: ${inspect(error)}\n`);
+    // If a thread cannot be started, the worker runs without a watchdog.
+    process.stderr.write(`holdfast: could not start the watchdog: ${inspect(error)}\n`);
   }
   return () => {
     watches.delete(watch);
@@ -46,7 +46,7 @@ export function watchLoop(watch: Watch): () => void {
   };
 }
 
-/** The strictest of all watches counts: the thread is told anew when one comes or goes. */
+/** Starts the thread, or updates its limits. The shortest limits of all watches apply. */
 function start(): void {
   const reportMs = Math.max(1_000, Math.min(...[...watches].map(({ leaseMs }) => leaseMs / 3)));
   const exits = [...watches].filter(({ mode }) => mode === 'exit');
@@ -54,12 +54,13 @@ function start(): void {
   const limits = { reportMs, exitMs };
   if (running) return running.thread.postMessage(limits);
   const beats = new Int32Array(new SharedArrayBuffer(4));
-  const { whatRuns } = [...watches][0]!;
-  (globalThis as Record<symbol, unknown>)[Symbol.for(whatRunsKey)] = () => JSON.stringify(whatRuns() ?? {});
+  const { currentStep } = [...watches][0]!;
+  (globalThis as Record<symbol, unknown>)[Symbol.for(currentStepKey)] = () =>
+    JSON.stringify(currentStep() ?? {});
   const file = new URL(`./thread${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
   const thread = new Thread(file, {
-    workerData: { beats, whatRunsKey, canAsk: isMainThread, ...limits } satisfies ThreadData,
-    // Nothing of the program's own start-up belongs into this thread.
+    workerData: { beats, currentStepKey, canInspect: isMainThread, ...limits } satisfies ThreadData,
+    // The flags of the program, such as `--import`, must not apply to this thread.
     execArgv: [],
     stdin: false,
   });

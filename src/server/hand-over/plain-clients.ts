@@ -85,7 +85,7 @@ export class PlainClients {
 
   /** Is it a client that gets results, and continues with plain tools where that takes too long? */
   #has({ sender, dialect }: Caller, { mcpReq }: ServerContext): boolean {
-    if (sender.takesTasks || dialect.requestorNamesTasks) return false;
+    if (sender.takesTasks || dialect.callerNamesTasks) return false;
     return mcpReq.envelope !== undefined || this.#settings.earlierRevisions;
   }
 

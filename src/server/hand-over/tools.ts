@@ -5,7 +5,7 @@
 
 import { questionsOf } from '../../dialects/collapse.ts';
 import { InvalidParams } from '../../dialects/errors.ts';
-import { ending } from '../../dialects/plain-tools/dialect.ts';
+import { finalResult } from '../../dialects/plain-tools/dialect.ts';
 import type { PlainToolName, PlainToolNames } from '../../dialects/plain-tools/names.ts';
 import type { ToolAnnotations } from '../../engine/handlers/tool.ts';
 import type { TaskService, TaskTree } from '../../engine/task-service.ts';
@@ -106,7 +106,7 @@ export function plainToolsOf(names: PlainToolNames): PlainTool[] {
 async function wait(call: PlainCall, names: PlainToolNames): Promise<JsonObject> {
   const { requests, caller, input, signal, onProgress, inputResponses } = call;
   const { tree } = await answerTo('tasks/get', requests, caller, input);
-  const ended = ending(tree!, names, requests.now);
+  const ended = finalResult(tree!, names, requests.now);
   if (ended) return ended;
   if (inputResponses) await answerQuestions(requests, tree!, inputResponses, caller);
   const waited = await waitPlainly(requests, tree!.root.id, call, {
@@ -119,7 +119,7 @@ async function wait(call: PlainCall, names: PlainToolNames): Promise<JsonObject>
   const after = await known(requests, caller, input, names.wait);
   const questions = waited === 'asked' ? askable(after, caller) : [];
   if (questions.length > 0) return caller.dialect.inputRequired(new Map(questions));
-  return ending(after, names, requests.now) ?? caller.dialect.shown(after, requests.now);
+  return finalResult(after, names, requests.now) ?? caller.dialect.shown(after, requests.now);
 }
 
 /** Open questions that the client can be asked, by their keys. */

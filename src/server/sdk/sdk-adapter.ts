@@ -265,7 +265,7 @@ export class SdkAdapter {
     const params = this.#pending.get(context.mcpReq.id)?.sent ?? known;
     const { requests } = await this.binding.served();
     const caller = this.callerOf(context, method);
-    const isWaitedFor = method === 'tasks/result' && !caller.dialect.requestorNamesTasks;
+    const isWaitedFor = method === 'tasks/result' && !caller.dialect.callerNamesTasks;
     if (isWaitedFor && caller.dialect.methods.includes(method)) {
       spendOn(method, caller);
       const waiting = {
@@ -453,7 +453,7 @@ function wishesOf(
   { mcpReq }: ServerContext,
 ): Wishes {
   if (mcpReq.envelope) return {};
-  if (dialect.requestorNamesTasks)
+  if (dialect.callerNamesTasks)
     return { named: { ...requestedTaskOf(mcpReq._meta as JsonObject, params), requestId: mcpReq.id } };
   const ttl = dialect.methods.length === 0 ? undefined : requestedTask(params);
   if (!ttl) return {};
@@ -463,6 +463,6 @@ function wishesOf(
 
 /** May a request for what is not durable not even be carried out as if it had no wishes? */
 function mustRefuse(caller: Caller, method: string, params: JsonObject, context: ServerContext): boolean {
-  if (caller.dialect.requestorNamesTasks) return params.task !== undefined;
+  if (caller.dialect.callerNamesTasks) return params.task !== undefined;
   return wishesOf(caller, method, params, context).task === true;
 }

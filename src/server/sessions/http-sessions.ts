@@ -262,7 +262,7 @@ export class HttpSessions {
     // What may have to wait, or is not there at all, is the SDK's to answer.
     const { dialect } = caller;
     if (!dialect.methods.includes(method)) return undefined;
-    if (method === 'tasks/result' && !dialect.requestorNamesTasks) return undefined;
+    if (method === 'tasks/result' && !dialect.callerNamesTasks) return undefined;
     const { requests } = await this.#binding.served();
     try {
       const { result, tree } = await answerTo(method, requests, caller, said);

@@ -212,7 +212,7 @@ class Follower {
   // --- Status and progress --------------------------------------------------------------------------------
 
   async #tellStatus(tree: TaskTree): Promise<void> {
-    const news = this.#listener.dialect.news(tree, this.#requests.now);
+    const news = this.#listener.dialect.notification(tree, this.#requests.now);
     if (!news) return;
     const { id } = tree.root;
     const status = news.params.status as string;

@@ -99,7 +99,7 @@ export class Subscription {
         if (this.#isClosed) return;
         this.#untold.delete(taskId);
         const tree = await visible(this.#requests, this.#caller, taskId);
-        const news = tree && this.#caller.dialect.news(tree, this.#requests.now);
+        const news = tree && this.#caller.dialect.notification(tree, this.#requests.now);
         if (!news) continue;
         await this.#write(news);
         noteRead(this.#requests, tree.root, this.#caller);

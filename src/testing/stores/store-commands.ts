@@ -1,4 +1,4 @@
-/** The commands that the checks of databases are made of, each through the real rules. */
+/** Commands for the test suites of databases. Each one runs the real rule. */
 
 import * as rules from '../../engine/rules/transitions.ts';
 import { type ClaimRequest, claimTasks } from '../../engine/worker/claiming.ts';
@@ -38,7 +38,7 @@ export class StoreCommands {
     this.#clock = clock;
   }
 
-  /** Puts a command to a task, at the moment of the clock. */
+  /** Runs a rule on a task, at the clock's current time. */
   act<R extends keyof Reach>(
     reach: R,
     { id }: Pick<Task, 'id'>,
@@ -47,16 +47,16 @@ export class StoreCommands {
     return this.#database.store.update(reach, id, (subject) => rule(subject, this.#clock.now()));
   }
 
-  /** Of a plain request, with every part overridden that is given. */
-  async create(given: Partial<NewTask> = {}, bearing?: Parameters<Store['create']>[0]): Promise<Task> {
+  /** Creates a task, with defaults for everything that is not given. */
+  async create(given: Partial<NewTask> = {}, identity?: Parameters<Store['create']>[0]): Promise<Task> {
     const request = aTask(given);
-    const { task } = await this.#database.store.create(bearing, (existing) =>
+    const { task } = await this.#database.store.create(identity, (existing) =>
       rules.create(existing, request, this.#clock.now()),
     );
     return task;
   }
 
-  /** Claims a task for a worker of that name, which need not exist. */
+  /** Claims a task for a worker of this name. No such process needs to exist. */
   async claimOne({ id }: Pick<Task, 'id'>, name = 'worker', freed?: FreedWorker): Promise<Claim> {
     const { task } = await this.act('task', { id }, (now, at) =>
       rules.claim(now, { name, leaseMs }, at, freed),
@@ -70,7 +70,7 @@ export class StoreCommands {
     return { task: (await this.#database.store.get(id))!, claim };
   }
 
-  /** Claims for this process what the queue has, as a worker does. */
+  /** Claims ready tasks for this process, as a worker does. */
   claim(request: Partial<ClaimRequest> = {}): Promise<Claimed[]> {
     const now = () => this.#clock.now();
     return claimTasks(this.#database, { tools, limit: 10, leaseMs, now, ...request });
@@ -88,7 +88,7 @@ export class StoreCommands {
     return this.act('task', { id: claim.taskId }, (task, at) => rules.record(task, claim, journal, at));
   }
 
-  /** Asks for the roots. */
+  /** Asks a question of the kind `roots`. */
   ask(claim: Claim): Promise<Change> {
     const question = { key: 'roots', request: { kind: 'roots' } } as const;
     return this.act('task', { id: claim.taskId }, (task, at) => rules.ask(task, claim, question, at));
@@ -114,26 +114,26 @@ export class StoreCommands {
     return this.act('task', task, rules.publish);
   }
 
-  /** Cancels it. */
+  /** Cancels the task. */
   end(task: Pick<Task, 'id'>): Promise<Change> {
     return this.act('family', task, (family, at) => rules.cancel(family, at));
   }
 
-  /** Removes it, a second later, if its retention is over by then. */
+  /** Purges the task a second later, when its retention must have ended. */
   purge(task: Pick<Task, 'id'>): Promise<Change> {
     this.#clock.advance(1_000);
     return this.act('family', task, rules.purge);
   }
 
-  /** A published root that stands like that. */
-  async standing(how: TaskStatus, given: Partial<NewTask> = {}): Promise<TaskId> {
+  /** Creates a root task with this status. */
+  async withStatus(status: TaskStatus, given: Partial<NewTask> = {}): Promise<TaskId> {
     const { id } = await this.create(given);
-    if (how === 'queued') return id;
+    if (status === 'queued') return id;
     const claim = await this.claimOne({ id });
-    if (how === 'waiting') await this.ask(claim);
-    else if (how === 'completed') await this.complete(claim);
-    else if (how !== 'running')
-      await this.act('family', { id }, (family, at) => rules.fail(family, claim, outcomes[how], at));
+    if (status === 'waiting') await this.ask(claim);
+    else if (status === 'completed') await this.complete(claim);
+    else if (status !== 'running')
+      await this.act('family', { id }, (family, at) => rules.fail(family, claim, outcomes[status], at));
     return id;
   }
 }

@@ -1,45 +1,46 @@
-/** What the suites of the ports share: a place to open, and a fresh one for each test. */
+/** Common code of the test suites for ports: each test gets its own empty database. */
 import type { Database } from '../../ports/queue.ts';
 import { ManualClock } from '../manual-clock.ts';
 import { StoreCommands } from './store-commands.ts';
 
-/** How a test runner takes a test: `test` of Vitest, Jest or `node:test`. */
+/** The `test` function of the test runner: of Vitest, Jest or `node:test`. */
 export type TestFunction = (title: string, run: () => Promise<void>) => unknown;
 
-/** A fresh, empty place for tasks, and how to open it. */
+/** A new, empty location for a database, for example a temporary file. */
 export interface Place {
-  /** Opens the place; a second call opens it again beside the first, as another process would. */
+  /** Opens the database. Called again, it opens the same database a second time, like another process. */
   open(clock: ManualClock): Promise<Database>;
+  /** Deletes the location after the test. All databases are closed by then. */
   remove(): Promise<void>;
 }
 
 export interface SuiteOptions {
   readonly test: TestFunction;
-  /** Makes a place for one test. */
+  /** Creates the location for one test. */
   readonly place: () => Promise<Place>;
-  /** Why the place can be opened only once; tests of several processes are then left out. */
+  /** Set this to the reason if a location can be opened only once. Tests with several processes are then skipped. */
   readonly notShared?: string;
 }
 
-/** What a test of a port is given: a database, and the commands to fill it with. */
+/** A database for one test, with commands to fill it. */
 export interface Bench extends Database {
   readonly clock: ManualClock;
   readonly tasks: StoreCommands;
-  /** The same place, opened once more. */
+  /** Opens the same database again, like another process. */
   again(): Promise<Bench>;
 }
 
 type Check = (title: string, run: (bench: Bench) => Promise<void>) => void;
 
-/** `check` runs a test in a place of its own; `checkShared` only where several processes can meet. */
+/** `check` runs a test in its own location. `checkShared` skips the test if a location can be opened only once. */
 export function checks({ test, place, notShared }: SuiteOptions): { check: Check; checkShared: Check } {
   const check: Check = (title, run) => {
     test(title, async () => {
       const clock = new ManualClock();
-      const here = await place();
+      const location = await place();
       const opened: Database[] = [];
       const again = async (): Promise<Bench> => {
-        const database = await here.open(clock);
+        const database = await location.open(clock);
         opened.push(database);
         const { store, queue, secrets, sessions, calls, audit, queries } = database;
         const ports = { store, queue, secrets, sessions, calls, audit, queries };
@@ -50,7 +51,7 @@ export function checks({ test, place, notShared }: SuiteOptions): { check: Check
         await run(await again());
       } finally {
         for (const database of opened) await database.close();
-        await here.remove();
+        await location.remove();
       }
     });
   };

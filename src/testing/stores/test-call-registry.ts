@@ -1,23 +1,23 @@
-/** The examination that every registry of handles takes. */
+/** The test suite for every call registry. */
 import assert from 'node:assert/strict';
 import type { CallRecord, CallRegistry } from '../../client/call-registry.ts';
 import { HoldfastError } from '../../model/errors.ts';
 import type { TestFunction } from './suite.ts';
 
-/** A fresh, empty place for handles, and how to open it. */
+/** A new, empty location for a call registry. */
 export interface CallRegistryPlace {
-  /** Opens the place; a second call opens it again beside the first, as another process would. */
+  /** Opens the registry. Called again, it opens the same registry a second time, like another process. */
   open(): CallRegistry;
-  /** Makes what was written unreadable. Where nothing can be, there is no such thing. */
+  /** Makes the stored records unreadable. Absent if that is not possible. */
   damage?(): Promise<void> | void;
   remove(): Promise<void> | void;
 }
 
 export interface CallRegistrySuiteOptions {
   readonly test: TestFunction;
-  /** Makes a place for one test. */
+  /** Creates the location for one test. */
   readonly place: () => Promise<CallRegistryPlace> | CallRegistryPlace;
-  /** Why nothing outlives the registry; tests of what does are then left out. */
+  /** Set this to the reason if records do not outlive the registry. Tests of stored records are then skipped. */
   readonly notKept?: string;
 }
 
@@ -44,7 +44,7 @@ const everything: CallRecord = {
 
 interface Bench {
   readonly handles: CallRegistry;
-  /** Opens the same place once more. */
+  /** Opens the same registry again. */
   open(): CallRegistry;
   readonly here: CallRegistryPlace;
 }
@@ -69,7 +69,7 @@ export function testCallRegistry({ test, place, notKept }: CallRegistrySuiteOpti
   };
   const checkKept = notKept === undefined ? check : () => {};
 
-  check('a handle is read back as it was saved last; before that there is none', ({ handles }) => {
+  check('a handle is read back as last saved', ({ handles }) => {
     assert.equal(handles.get('a'), undefined);
     assert.deepEqual(handles.list(), []);
     for (const saved of [everything, record]) {
@@ -79,7 +79,7 @@ export function testCallRegistry({ test, place, notKept }: CallRegistrySuiteOpti
     }
   });
 
-  check('what a host does to a record later changes nothing', ({ handles }) => {
+  check('later changes of a record object do not affect the stored record', ({ handles }) => {
     const mine = structuredClone(everything) as { answers: Record<string, object>; params: object };
     handles.save(mine as unknown as CallRecord);
     mine.answers.other = {};
@@ -89,13 +89,13 @@ export function testCallRegistry({ test, place, notKept }: CallRegistrySuiteOpti
     assert.deepEqual(handles.get('a'), everything);
   });
 
-  check('the oldest come first, also when they are saved again', ({ handles }) => {
+  check('the oldest handles come first, even if they are saved again', ({ handles }) => {
     for (const id of ['c', 'a', 'd', 'b']) handles.save({ ...record, id });
     handles.save({ ...record, id: 'c', isDelivered: true });
     assert.deepEqual(ids(handles.list()), ['c', 'a', 'd', 'b']);
   });
 
-  check('those of one server are found, and those that are not delivered', ({ handles }) => {
+  check('handles are found by server, and by whether they were delivered', ({ handles }) => {
     handles.save({ ...record, id: '1' });
     handles.save({ ...record, id: '2', isDelivered: true });
     handles.save({ ...record, id: '3', server: 'shore' });
@@ -107,7 +107,7 @@ export function testCallRegistry({ test, place, notKept }: CallRegistrySuiteOpti
     assert.deepEqual(ids(handles.list({})), ['1', '2', '3', '4']);
   });
 
-  check('names of servers are names and nothing else', ({ handles }) => {
+  check('names of servers are compared literally', ({ handles }) => {
     for (const server of ["'; drop table handles; --", '%', '', '__proto__'])
       handles.save({ ...record, id: `of ${server}`, server });
     assert.deepEqual(ids(handles.list({ server: '%' })), ['of %']);
@@ -115,7 +115,7 @@ export function testCallRegistry({ test, place, notKept }: CallRegistrySuiteOpti
     assert.equal(handles.list().length, 4);
   });
 
-  check('a handle that was deleted is gone, and may be saved anew', ({ handles }) => {
+  check('a deleted handle no longer exists, and can be saved again', ({ handles }) => {
     handles.save(record);
     handles.delete('a');
     handles.delete('never was');
@@ -124,7 +124,7 @@ export function testCallRegistry({ test, place, notKept }: CallRegistrySuiteOpti
     assert.deepEqual(handles.list(), [record]);
   });
 
-  check('a large handle is kept whole', ({ handles }) => {
+  check('a large handle is stored completely', ({ handles }) => {
     const text = 'x'.repeat(8 * 1024 * 1024);
     const large: CallRecord = { ...record, ending: { kind: 'result', result: { content: [{ text }] } } };
     handles.save(large);
@@ -138,7 +138,7 @@ export function testCallRegistry({ test, place, notKept }: CallRegistrySuiteOpti
     assert.deepEqual(ids(handles.list({ server: 'reef', onlyOpen: true })), many);
   });
 
-  checkKept('everything is there when it is opened again', ({ handles, open }) => {
+  checkKept('handles are still there when the registry is opened again', ({ handles, open }) => {
     handles.save(everything);
     handles.save({ ...record, id: 'b' });
     handles.delete('b');
@@ -146,7 +146,7 @@ export function testCallRegistry({ test, place, notKept }: CallRegistrySuiteOpti
     assert.deepEqual(open().list(), [everything]);
   });
 
-  checkKept('everything is there for others at once, without being closed', ({ handles: one, open }) => {
+  checkKept('other processes see a change at once', ({ handles: one, open }) => {
     const other = open();
     one.save(record);
     assert.deepEqual(other.get('a'), record);
@@ -156,32 +156,33 @@ export function testCallRegistry({ test, place, notKept }: CallRegistrySuiteOpti
     assert.equal(one.get('a'), undefined);
   });
 
-  checkKept('two who save by turns lose nothing, and agree on the order', ({ handles: one, open }) => {
-    const other = open();
-    const all = Array.from({ length: 100 }, (_, n) => `h${n}`);
-    for (const [n, id] of all.entries()) (n % 2 === 0 ? one : other).save({ ...record, id });
-    assert.deepEqual(ids(one.list()), all);
-    assert.deepEqual(ids(other.list()), all);
-  });
+  checkKept(
+    'two processes that save by turns lose nothing and see the same order',
+    ({ handles: one, open }) => {
+      const other = open();
+      const all = Array.from({ length: 100 }, (_, n) => `h${n}`);
+      for (const [n, id] of all.entries()) (n % 2 === 0 ? one : other).save({ ...record, id });
+      assert.deepEqual(ids(one.list()), all);
+      assert.deepEqual(ids(other.list()), all);
+    },
+  );
 
-  check('closing twice is closing', ({ handles }) => {
+  check('a registry can be closed twice', ({ handles }) => {
     for (let times = 0; times < 2; times++) handles.close();
   });
 
-  checkKept(
-    'what is damaged is said to be damaged, and nothing is made up',
-    async ({ handles, open, here }) => {
-      if (!here.damage) return;
-      for (let n = 0; n < 50; n++) handles.save({ ...everything, id: `h${n}` });
-      handles.close();
-      await here.damage();
-      assert.throws(
-        () => open().list(),
-        (error) =>
-          error instanceof HoldfastError && /damaged|not a SQLite database|not readable/.test(error.message),
-      );
-    },
-  );
+  checkKept('a corrupt registry is reported', async ({ handles, open, here }) => {
+    if (!here.damage) return;
+    for (let n = 0; n < 50; n++) handles.save({ ...everything, id: `h${n}` });
+    handles.close();
+    await here.damage();
+    assert.throws(
+      () => open().list(),
+      (error) =>
+        error instanceof HoldfastError &&
+        /corrupt|damaged|not a SQLite database|not readable/.test(error.message),
+    );
+  });
 }
 
 function ids(records: readonly CallRecord[]): string[] {

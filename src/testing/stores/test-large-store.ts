@@ -1,7 +1,4 @@
-/**
- * The part of the examination of every `Store` that is about large ones: reading little of large trees and long lives,
- * how much room there is, and what goes first.
- */
+/** The part of the test suite for every `Store` about size: large trees, long histories, and full stores. */
 import assert from 'node:assert/strict';
 import * as rules from '../../engine/rules/transitions.ts';
 import type { Task } from '../../model/task.ts';
@@ -15,20 +12,23 @@ const hour = 3_600_000;
 export function testHistories(options: SuiteOptions): void {
   const { check } = checks(options);
 
-  check('the commits of a task after a version come in order, so many at most', async ({ store, tasks }) => {
-    const { task, claim } = await tasks.claimed();
-    const child = await tasks.startChild(claim);
-    await tasks.end(child);
-    const started = { version: 3, events: [{ type: 'childStarted', childId: child.id }] };
-    const ended = { version: 4, events: [{ type: 'childDone', childId: child.id, outcome: 'cancelled' }] };
-    assert.deepEqual(await store.commitsOf(task.id, 2, 10), [started, ended]);
-    assert.deepEqual(await store.commitsOf(task.id, 2, 1), [started]);
-    assert.deepEqual(await store.commitsOf(task.id, 4, 10), []);
-    assert.deepEqual(await store.commitsOf('nobody', 0, 10), []);
-  });
+  check(
+    'the commits of a task after a version are read in order, up to a limit',
+    async ({ store, tasks }) => {
+      const { task, claim } = await tasks.claimed();
+      const child = await tasks.startChild(claim);
+      await tasks.end(child);
+      const started = { version: 3, events: [{ type: 'childStarted', childId: child.id }] };
+      const ended = { version: 4, events: [{ type: 'childDone', childId: child.id, outcome: 'cancelled' }] };
+      assert.deepEqual(await store.commitsOf(task.id, 2, 10), [started, ended]);
+      assert.deepEqual(await store.commitsOf(task.id, 2, 1), [started]);
+      assert.deepEqual(await store.commitsOf(task.id, 4, 10), []);
+      assert.deepEqual(await store.commitsOf('nobody', 0, 10), []);
+    },
+  );
 
   check(
-    'below a root those that ask are found, with the way to them, and no others',
+    'only subtasks with open questions are found below a root, with their ancestors',
     async ({ store, tasks }) => {
       const ask = async (task: Task) => tasks.ask(await tasks.claimOne(task));
       const { task: root, claim } = await tasks.claimed();
@@ -55,12 +55,12 @@ export function testHistories(options: SuiteOptions): void {
   );
 
   check(
-    'passes that did nothing are left out of a history, the oldest first',
-    async ({ store, queries: survey, clock, tasks }) => {
+    'passes that did nothing are deleted from a history, the oldest first',
+    async ({ store, queries, clock, tasks }) => {
       const { task, claim } = await tasks.claimed();
       const leaveOut = (limit: number) => store.leaveOut(clock.now() - hour, limit);
       const history = async (afterVersion: number, limit = 100) =>
-        (await survey.history(task.id, { afterVersion, limit }))!;
+        (await queries.history(task.id, { afterVersion, limit }))!;
       const idlePass = async () => {
         clock.advance(1_000);
         const own = await tasks.claimOne(task);
@@ -82,13 +82,13 @@ export function testHistories(options: SuiteOptions): void {
       assert.deepEqual(rest, { commits: left.commits.slice(4, 7), nextVersion: 19 });
       assert.deepEqual(await store.journal(task.id), journal);
       clock.advance(hour);
-      // The last commit of a task stays, and nothing is left out twice.
+      // The last commit of a task is kept, and nothing is deleted twice.
       assert.equal(await leaveOut(100), 4);
       assert.equal(await leaveOut(100), 0);
       await idlePass();
       const later = await history(0);
       assert.deepEqual(versions(later), [1, 2, 3, 4, 23, 24, 25, 26]);
-      // A reader whose last page ended at a version that was left out since reads on.
+      // A reader can continue from a version that was deleted since.
       assert.deepEqual((await history(10)).commits, later.commits.slice(4));
       assert.deepEqual(await store.journal(task.id), journal);
       assert.equal((await store.get(task.id))!.version, 26);
@@ -96,37 +96,34 @@ export function testHistories(options: SuiteOptions): void {
   );
 }
 
-// --- Room ---------------------------------------------------------------------------------------------------
+// --- Full stores --------------------------------------------------------------------------------------------
 
 export function testRoom(options: SuiteOptions): void {
   const { check, checkShared } = checks(options);
 
-  check(
-    'of the roots that have ended, those that ended first come first',
-    async ({ store, clock, tasks }) => {
-      const made: Task[] = [];
-      for (let n = 0; n < 5; n++) made.push(await tasks.create());
-      const { task: parent, claim } = await tasks.claimed();
-      const child = await tasks.startChild(claim);
-      const [a, b, c, d, alive] = made as [Task, Task, Task, Task, Task];
-      const order = [c, a, d, b];
-      for (const task of order) {
-        clock.advance(1_000);
-        await tasks.end(task);
-      }
-      await tasks.end(child);
-      assert.deepEqual(await store.due('oldest', clock.now(), 9), ids(order));
-      assert.deepEqual(await store.due('oldest', clock.now() - 1, 9), ids([c, a, d]));
-      assert.deepEqual(await store.due('oldest', clock.now(), 2), ids([c, a]));
-      await crowdOut(tasks, a);
-      await tasks.end(parent);
-      assert.deepEqual(await store.due('oldest', clock.now(), 9), ids([c, d, b, parent]));
-      assert.equal((await store.get(alive.id))?.phase, 'queued');
-    },
-  );
+  check('finished roots are listed in the order of their end', async ({ store, clock, tasks }) => {
+    const made: Task[] = [];
+    for (let n = 0; n < 5; n++) made.push(await tasks.create());
+    const { task: parent, claim } = await tasks.claimed();
+    const child = await tasks.startChild(claim);
+    const [a, b, c, d, alive] = made as [Task, Task, Task, Task, Task];
+    const order = [c, a, d, b];
+    for (const task of order) {
+      clock.advance(1_000);
+      await tasks.end(task);
+    }
+    await tasks.end(child);
+    assert.deepEqual(await store.due('oldest', clock.now(), 9), ids(order));
+    assert.deepEqual(await store.due('oldest', clock.now() - 1, 9), ids([c, a, d]));
+    assert.deepEqual(await store.due('oldest', clock.now(), 2), ids([c, a]));
+    await crowdOut(tasks, a);
+    await tasks.end(parent);
+    assert.deepEqual(await store.due('oldest', clock.now(), 9), ids([c, d, b, parent]));
+    assert.equal((await store.get(alive.id))?.phase, 'queued');
+  });
 
   check(
-    'tasks that are kept without limit and plain calls are among the oldest',
+    'plain calls and tasks that are kept without limit are listed, too',
     async ({ store, clock, tasks }) => {
       const unpublished = { servedBy: 'a', until: clock.now() + 1_000 };
       const call = await tasks.create({ unpublished });
@@ -138,7 +135,7 @@ export function testRoom(options: SuiteOptions): void {
   );
 
   check(
-    'a store grows by what is put into it, and shrinks again when that is removed',
+    'the size of a store grows with its data, and shrinks when data is removed',
     async ({ store, tasks }) => {
       const text = incompressible(120_000);
       const made: Task[] = [];
@@ -157,7 +154,7 @@ export function testRoom(options: SuiteOptions): void {
     },
   );
 
-  checkShared('what one process put into it, every other measures', async ({ store, again }) => {
+  checkShared('the size includes data of other processes', async ({ store, again }) => {
     const other = await again();
     const before = await store.size();
     await other.tasks.create({ arguments: { text: incompressible(500_000) } });
@@ -169,7 +166,7 @@ function crowdOut(tasks: StoreCommands, task: Task): Promise<Change> {
   return tasks.act('family', task, (family, at) => rules.crowdOut(family, at, at));
 }
 
-/** Databases may compress what they store. */
+/** Random text, because databases may compress what they store. */
 function incompressible(length: number): string {
   const parts = Array.from({ length: length / 64 }, () => runtime.randomBytes(48).toString('base64'));
   return parts.join('');

@@ -1,4 +1,4 @@
-/** The examinations that the smaller ports of every database take: secrets, sessions, plain calls and the audit log. */
+/** The test suites for the smaller ports of every database: secrets, sessions, plain calls and the audit log. */
 import assert from 'node:assert/strict';
 import * as rules from '../../engine/rules/transitions.ts';
 import { refusal } from '../../model/errors.ts';
@@ -16,7 +16,7 @@ import { checks, type SuiteOptions } from './suite.ts';
 export function testSecrets(options: SuiteOptions): void {
   const { check, checkShared } = checks(options);
 
-  check('a secret is made when it is first asked for, and stays', async ({ secrets }) => {
+  check('a secret is created on first use and never changes', async ({ secrets }) => {
     const key = await secrets.get('states');
     assert.equal(key.byteLength, 32);
     assert.deepEqual(await secrets.get('states'), key);
@@ -24,14 +24,17 @@ export function testSecrets(options: SuiteOptions): void {
     assert.notDeepEqual(key, await secrets.get('cursors'));
   });
 
-  checkShared('processes that ask at the same time get the same secret', async ({ secrets, again }) => {
-    const others = [await again(), await again()];
-    const all = [secrets, ...others.map((other) => other.secrets)].map((one) => one.get('states'));
-    const [first, ...rest] = await Promise.all(all);
-    for (const key of rest) assert.deepEqual(key, first);
-  });
+  checkShared(
+    'processes that read a secret at the same time get the same one',
+    async ({ secrets, again }) => {
+      const others = [await again(), await again()];
+      const all = [secrets, ...others.map((other) => other.secrets)].map((one) => one.get('states'));
+      const [first, ...rest] = await Promise.all(all);
+      for (const key of rest) assert.deepEqual(key, first);
+    },
+  );
 
-  checkShared('a secret outlives the processes that knew it', async ({ secrets, close, again }) => {
+  checkShared('a secret outlives the process that created it', async ({ secrets, close, again }) => {
     const key = await secrets.get('states');
     await close();
     assert.deepEqual(await (await again()).secrets.get('states'), key);
@@ -50,7 +53,7 @@ const session: SessionRecord = {
 export function testSessions(options: SuiteOptions): void {
   const { check, checkShared } = checks(options);
 
-  check('a session is as it was saved last, and belongs to whom it belonged', async ({ sessions }) => {
+  check('a session is read back as last saved, and its owner never changes', async ({ sessions }) => {
     await sessions.save(session);
     assert.deepEqual(await sessions.get('a'), session);
     assert.equal(await sessions.get('b'), undefined);
@@ -62,7 +65,7 @@ export function testSessions(options: SuiteOptions): void {
     assert.equal(await sessions.get('a'), undefined);
   });
 
-  check('sessions that were not seen for long are forgotten', async ({ sessions }) => {
+  check('sessions that were not used for long are deleted', async ({ sessions }) => {
     await sessions.save(session);
     await sessions.save({ ...session, id: 'b', seenAt: 2_000 });
     await sessions.forget(2_000);
@@ -71,7 +74,7 @@ export function testSessions(options: SuiteOptions): void {
   });
 
   checkShared(
-    'every process knows every session, also when its own is gone',
+    'a session can be read by other processes after its process has ended',
     async ({ sessions, close, again }) => {
       await sessions.save(session);
       await close();
@@ -82,7 +85,7 @@ export function testSessions(options: SuiteOptions): void {
 
 // --- Plain calls --------------------------------------------------------------------------------------------
 
-const forever = Number.MAX_SAFE_INTEGER;
+const noEnd = Number.MAX_SAFE_INTEGER;
 const join: Join = { key: 'a call', session: null, call: '1' };
 
 export function testCalls(options: SuiteOptions): void {
@@ -99,10 +102,10 @@ export function testCalls(options: SuiteOptions): void {
     ]);
   });
 
-  check('a task is found as before when it is done or handed over', async ({ calls, tasks }) => {
+  check('a task is still found when it is done or being handed over', async ({ calls, tasks }) => {
     const done = await called(tasks);
     await finish(tasks, done);
-    // Its caller is not told yet.
+    // Its caller does not have the id yet.
     const published = await called(tasks);
     await tasks.publish({ id: published });
     assert.deepEqual(await calls.undelivered('a call'), [
@@ -125,7 +128,7 @@ export function testCalls(options: SuiteOptions): void {
     assert.equal(await calls.leave(published, 'a/1'), false);
   });
 
-  check('a task goes to another call only from the one that it answers', async ({ calls, tasks }) => {
+  check('a call can take a task only from the call that the task answers', async ({ calls, tasks }) => {
     const id = await called(tasks);
     assert.equal(await calls.take(id, 'b/1', 'c/1'), false);
     assert.equal(await calls.take(id, 'a/1', 'b/1'), true);
@@ -133,28 +136,25 @@ export function testCalls(options: SuiteOptions): void {
     assert.deepEqual(await calls.undelivered('a call'), [{ taskId: id, answering: 'b/1' }]);
   });
 
-  check('what is done twice, because its answer was lost, is done once', async ({ calls, tasks }) => {
+  check('repeating a command whose answer was lost has no effect', async ({ calls, tasks }) => {
     const id = await called(tasks);
     for (let times = 0; times < 2; times++) assert.equal(await calls.leave(id, 'a/1'), true);
     for (let times = 0; times < 2; times++) assert.equal(await calls.take(id, null, 'b/1'), true);
-    // Too late: it answers another call.
+    // Too late: the task answers another call.
     assert.equal(await calls.leave(id, 'a/1'), false);
     assert.deepEqual(await calls.undelivered('a call'), [{ taskId: id, answering: 'b/1' }]);
   });
 
-  check(
-    'a task is taken and advanced in any order, and not changed by that',
-    async ({ store, calls, tasks }) => {
-      const id = await called(tasks);
-      await calls.take(id, 'a/1', 'b/1');
-      await finish(tasks, id);
-      const done = await store.get(id);
-      assert.equal(done?.phase, 'done');
-      assert.deepEqual(await calls.undelivered('a call'), [{ taskId: id, answering: 'b/1' }]);
-      assert.equal(await calls.take(id, 'b/1', 'c/1'), true);
-      assert.deepEqual(await store.get(id), done);
-    },
-  );
+  check('taking a task does not change it, whether it is live or done', async ({ store, calls, tasks }) => {
+    const id = await called(tasks);
+    await calls.take(id, 'a/1', 'b/1');
+    await finish(tasks, id);
+    const done = await store.get(id);
+    assert.equal(done?.phase, 'done');
+    assert.deepEqual(await calls.undelivered('a call'), [{ taskId: id, answering: 'b/1' }]);
+    assert.equal(await calls.take(id, 'b/1', 'c/1'), true);
+    assert.deepEqual(await store.get(id), done);
+  });
 
   check('a task whose answer was delivered is kept, and not found', async ({ store, calls, tasks }) => {
     const id = await called(tasks);
@@ -165,7 +165,7 @@ export function testCalls(options: SuiteOptions): void {
     assert.equal((await store.get(id))?.phase, 'done');
   });
 
-  check('calls are found by their request, whether they can be joined or not', async ({ calls, tasks }) => {
+  check('calls are found by their request, even if they cannot be joined', async ({ calls, tasks }) => {
     const [request, other] = ['r'.repeat(requestLength), 's'.repeat(requestLength)];
     const call = newCall(request);
     const joinable = await called(tasks, { ...join, call });
@@ -191,7 +191,7 @@ export function testCalls(options: SuiteOptions): void {
     assert.deepEqual(await calls.ofRequest(request), []);
     const answering = `b/${joining}`;
     assert.deepEqual(await calls.ofRequest(other), [{ taskId, answering }]);
-    // What is cancelled twice, because its answer was lost, is found the second time.
+    // A cancelled call is still found, so that the cancellation can be repeated if its answer was lost.
     await calls.take(taskId, answering, cancelledAnswering(answering));
     assert.equal(await calls.leave(taskId, answering), false);
     assert.deepEqual(await calls.ofRequest(other), [{ taskId, answering: `/${joining}` }]);
@@ -199,7 +199,7 @@ export function testCalls(options: SuiteOptions): void {
     assert.deepEqual(await calls.undelivered('a call'), []);
   });
 
-  checkShared('of several calls one gets a task', async ({ calls, tasks, again }) => {
+  checkShared('only one of several calls gets a task', async ({ calls, tasks, again }) => {
     const other = await again();
     const id = await called(tasks);
     await calls.leave(id, 'a/1');
@@ -212,10 +212,10 @@ export function testCalls(options: SuiteOptions): void {
   });
 }
 
-/** The task of a call that others can join, or (`call`) of one that they cannot. */
+/** Creates the task of a call that other calls can join, or (`call`) cannot join. */
 async function called(tasks: StoreCommands, how: Join | { readonly call: string } = join): Promise<TaskId> {
   const which = 'key' in how ? { join: how } : how;
-  const { id } = await tasks.create({ unpublished: { servedBy: 'a', until: forever, ...which } });
+  const { id } = await tasks.create({ unpublished: { servedBy: 'a', until: noEnd, ...which } });
   return id;
 }
 
@@ -252,7 +252,7 @@ export function testAudit(options: SuiteOptions): void {
     assert.deepEqual(await all(audit), [whole, bare]);
   });
 
-  check('they are found by task, owner, action and time', async ({ audit }) => {
+  check('entries are found by task, owner, action and time', async ({ audit }) => {
     const created = entry({ at: 1_000 });
     const ended = entry({ at: 2_000, action: 'ended', by: 'engine' });
     const others = entry({ at: 2_000, owner: 'bob', taskId: 'b' });
@@ -266,7 +266,7 @@ export function testAudit(options: SuiteOptions): void {
     assert.deepEqual(await all(audit, { taskId: 'nobody asked' }), []);
   });
 
-  check('a page ends where its cursor goes on', async ({ audit }) => {
+  check('the cursor of a page continues where the page ends', async ({ audit }) => {
     const written = Array.from({ length: 7 }, (_, n) => entry({ at: n, taskId: `task ${n}` }));
     await audit.append(written);
     const read: AuditEntry[] = [];
@@ -281,7 +281,7 @@ export function testAudit(options: SuiteOptions): void {
     await assert.rejects(audit.read({ limit: 3, cursor: 'made up' }));
   });
 
-  check('however far apart, what a query looks for is found in the end', async ({ audit }) => {
+  check('a query finds rare entries after many pages', async ({ audit }) => {
     const noise = Array.from({ length: 12_000 }, (_, n) => entry({ at: n }));
     const needle = entry({ at: 20_000, action: 'denied' });
     await audit.append([...noise, needle]);
@@ -291,7 +291,7 @@ export function testAudit(options: SuiteOptions): void {
     assert.deepEqual(read, [needle]);
   });
 
-  check('what is pruned is what is older, a few at a time', async ({ audit }) => {
+  check('older entries are pruned, up to a limit', async ({ audit }) => {
     await audit.append([3_000, 1_000, 2_000, 4_000].map((at) => entry({ at })));
     const left = async () => (await all(audit)).map(({ at }) => at);
     assert.equal(await audit.prune(3_500, 2), 2);
@@ -301,7 +301,7 @@ export function testAudit(options: SuiteOptions): void {
     assert.deepEqual(await left(), [4_000]);
   });
 
-  check('what a change says of itself is written with it', async ({ store, audit }) => {
+  check('the audit entries of a change are written with it', async ({ store, audit }) => {
     const request = aTask();
     const created = entry({ taskId: request.id, owner: request.owner });
     const change = await store.create(undefined, (existing) => ({
@@ -312,14 +312,14 @@ export function testAudit(options: SuiteOptions): void {
     assert.deepEqual(await all(audit, { taskId: request.id }), [created]);
   });
 
-  check('of a change that did not come about nothing is written', async ({ store, audit }) => {
+  check('the audit entries of a change that fails are not written', async ({ store, audit }) => {
     const request = aTask();
     const created = () => ({
       ...(rules.create(undefined, request, 1_000) as Change),
       audit: [entry({ taskId: request.id })],
     });
     await store.create(undefined, created);
-    // The same id once more: the rule allows it, and the store cannot write it.
+    // The same id again: the rule allows it, but the store cannot write it.
     await assert.rejects(store.create(undefined, created));
     await assert.rejects(
       store.update('task', request.id, (task) => refusal('TASK_IS_DONE', task.id)),
@@ -341,7 +341,7 @@ export function testAudit(options: SuiteOptions): void {
     assert.deepEqual(await all(audit, { taskId: request.id }), [deleted]);
   });
 
-  checkShared('every process reads what every other wrote', async ({ audit, again }) => {
+  checkShared('processes read the entries of other processes', async ({ audit, again }) => {
     await audit.append([entry({})]);
     const other = await again();
     assert.deepEqual(await all(other.audit), [entry({})]);

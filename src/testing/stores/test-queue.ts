@@ -1,4 +1,4 @@
-/** The examination that every `Queue` takes, together with the store that it serves. */
+/** The test suite for every `Queue`, together with the store of its database. */
 import assert from 'node:assert/strict';
 import * as rules from '../../engine/rules/transitions.ts';
 import { refusal } from '../../model/errors.ts';
@@ -15,26 +15,23 @@ const stepMs = 20;
 export function testQueue(options: SuiteOptions): void {
   const { check, checkShared } = checks(options);
 
-  check(
-    'new tasks are claimed in the order in which they came, and run under an epoch',
-    async ({ clock, tasks }) => {
-      const made: TaskId[] = [];
-      for (let n = 0; n < 5; n++) {
-        made.push((await tasks.create()).id);
-        clock.advance(10);
-      }
-      const first = await tasks.claim({ limit: 3 });
-      const rest = await tasks.claim({ limit: 3 });
-      assert.deepEqual(ids([...first, ...rest]), made);
-      assert.deepEqual(await tasks.claim(), []);
-      const [claimed] = first;
-      assert.equal(claimed?.task.phase, 'running');
-      assert.deepEqual(claimed?.claim, { taskId: claimed?.task.id, epoch: 1 });
-    },
-  );
+  check('new tasks are claimed in the order of their creation, under an epoch', async ({ clock, tasks }) => {
+    const made: TaskId[] = [];
+    for (let n = 0; n < 5; n++) {
+      made.push((await tasks.create()).id);
+      clock.advance(10);
+    }
+    const first = await tasks.claim({ limit: 3 });
+    const rest = await tasks.claim({ limit: 3 });
+    assert.deepEqual(ids([...first, ...rest]), made);
+    assert.deepEqual(await tasks.claim(), []);
+    const [claimed] = first;
+    assert.equal(claimed?.task.phase, 'running');
+    assert.deepEqual(claimed?.claim, { taskId: claimed?.task.id, epoch: 1 });
+  });
 
   check(
-    'what a claim changed is returned, whatever the rule made of each task',
+    'committed claims are returned even if the rule refuses or throws for other tasks',
     async ({ store, queue, clock, tasks }) => {
       const [first, second, third] = [await tasks.create(), await tasks.create(), await tasks.create()];
       const broken = new TypeError('This rule is broken.');
@@ -55,7 +52,7 @@ export function testQueue(options: SuiteOptions): void {
     },
   );
 
-  check('tools take turns by how long their tasks have waited', async ({ clock, tasks }) => {
+  check('tasks of several tools are claimed in the order of their creation', async ({ clock, tasks }) => {
     const made: TaskId[] = [];
     for (let n = 0; n < 6; n++) {
       made.push((await tasks.create({ tool: tools[n % 2]!.tool })).id);
@@ -65,22 +62,25 @@ export function testQueue(options: SuiteOptions): void {
     assert.deepEqual(ids(claimed), made.slice(0, 4));
   });
 
-  check('a worker is offered what it can run, and told after a while of what it cannot', async (bench) => {
-    const { queue, clock, tasks } = bench;
-    const { id: strange } = await tasks.create({ tool: 'somebody_elses' });
-    await tasks.create({ toolVersion: '2' });
-    const { id: mine } = await tasks.create();
-    clock.advance(1_000);
-    assert.deepEqual(await queue.orphans(tools, clock.now() - 1_001, 9), []);
-    const version2 = { tool: 'publish_report', version: '2' };
-    assert.deepEqual(await queue.orphans([...tools, version2], clock.now() - 1_000, 9), [strange]);
-    const all = [...tools, version2, { tool: 'somebody_elses', version: '1' }];
-    assert.deepEqual(await queue.orphans(all, clock.now(), 9), []);
-    assert.deepEqual(ids(await tasks.claim()), [mine]);
-  });
+  check(
+    'a worker claims only tasks of its tools, and tasks of unknown tools are reported after a while',
+    async (bench) => {
+      const { queue, clock, tasks } = bench;
+      const { id: strange } = await tasks.create({ tool: 'somebody_elses' });
+      await tasks.create({ toolVersion: '2' });
+      const { id: mine } = await tasks.create();
+      clock.advance(1_000);
+      assert.deepEqual(await queue.orphans(tools, clock.now() - 1_001, 9), []);
+      const version2 = { tool: 'publish_report', version: '2' };
+      assert.deepEqual(await queue.orphans([...tools, version2], clock.now() - 1_000, 9), [strange]);
+      const all = [...tools, version2, { tool: 'somebody_elses', version: '1' }];
+      assert.deepEqual(await queue.orphans(all, clock.now(), 9), []);
+      assert.deepEqual(ids(await tasks.claim()), [mine]);
+    },
+  );
 
   check(
-    'a held task is not offered while its lease runs, and is when it has run out',
+    'a claimed task can be claimed by others only after its lease has expired',
     async ({ clock, tasks }) => {
       const { id } = await tasks.create();
       await tasks.claim({ leaseMs: shortLeaseMs });
@@ -90,13 +90,13 @@ export function testQueue(options: SuiteOptions): void {
   );
 
   check(
-    'a renewed lease keeps the task, and a lost claim is reported as lost',
+    'a renewed lease protects the task, and a lost claim is reported',
     async ({ queue, clock, tasks }) => {
       await tasks.create();
       const [first] = await tasks.claim({ leaseMs: shortLeaseMs });
       assert.deepEqual(await queue.renew([first!.claim], leaseMs), []);
       await expectNoneFor(shortLeaseMs * 3, clock, () => tasks.claim());
-      // Not even if it is renewed twice at once.
+      // A claim can be renewed twice in one call.
       const lost = { ...first!.claim, epoch: 9 };
       assert.deepEqual(await queue.renew([first!.claim, lost, first!.claim], shortLeaseMs), [lost]);
       const [second] = await claimable(tasks, clock);
@@ -104,7 +104,7 @@ export function testQueue(options: SuiteOptions): void {
     },
   );
 
-  check('whether a lease has expired is no matter of the wall clock', async ({ clock, tasks }) => {
+  check('leases do not depend on the wall clock', async ({ clock, tasks }) => {
     await tasks.create();
     await tasks.claim();
     for (const ms of [86_400_000, 3_600_000, -172_800_000]) {
@@ -113,7 +113,7 @@ export function testQueue(options: SuiteOptions): void {
     }
   });
 
-  check('a ready task is offered however far the clock is set back', async ({ clock, tasks }) => {
+  check('a ready task can be claimed even if the clock is set back', async ({ clock, tasks }) => {
     const { id } = await tasks.create();
     clock.set(-86_400_000);
     const [first] = await tasks.claim();
@@ -123,29 +123,35 @@ export function testQueue(options: SuiteOptions): void {
     assert.deepEqual(ids(await tasks.claim()), [id]);
   });
 
-  check('what this process is running it claims if it is free, and not from itself', async (bench) => {
-    const { clock, tasks } = bench;
-    const { id } = await tasks.create();
-    const running = { ids: new Set([id]), hasStep: () => false };
-    // Its last run has not quite ended here.
-    assert.deepEqual(ids(await tasks.claim({ running, leaseMs: shortLeaseMs })), [id]);
-    await expectNoneFor(shortLeaseMs * 3, clock, () => tasks.claim({ running }));
-  });
-
-  checkShared('workers that come and go see a lease expire as well', async ({ clock, tasks, again }) => {
-    const other = await again();
-    await tasks.create();
-    await tasks.claim({ leaseMs: shortLeaseMs });
-    for (let found: readonly FreedWorker[] = []; found.length === 0; ) {
-      const stop = other.queue.onWork(() => {});
-      await aMoment(clock);
-      found = await freedHolders(other);
-      stop();
-    }
-  });
+  check(
+    'a process claims a task that it still runs if the task is free, but does not take it from itself',
+    async (bench) => {
+      const { clock, tasks } = bench;
+      const { id } = await tasks.create();
+      const running = { ids: new Set([id]), hasStep: () => false };
+      // The last pass of the task is still ending in this process.
+      assert.deepEqual(ids(await tasks.claim({ running, leaseMs: shortLeaseMs })), [id]);
+      await expectNoneFor(shortLeaseMs * 3, clock, () => tasks.claim({ running }));
+    },
+  );
 
   checkShared(
-    'a claim that was renewed after its lease expired is not taken',
+    'workers that only listen briefly detect an expired lease, too',
+    async ({ clock, tasks, again }) => {
+      const other = await again();
+      await tasks.create();
+      await tasks.claim({ leaseMs: shortLeaseMs });
+      for (let found: readonly FreedWorker[] = []; found.length === 0; ) {
+        const stop = other.queue.onWork(() => {});
+        await aMoment(clock);
+        found = await freedWorkers(other);
+        stop();
+      }
+    },
+  );
+
+  checkShared(
+    'a claim that was renewed after its lease expired is not taken over',
     async ({ queue, clock, tasks, again }) => {
       const other = await again();
       const { id } = await tasks.create();
@@ -153,7 +159,7 @@ export function testQueue(options: SuiteOptions): void {
       let freed: FreedWorker | undefined;
       while (!freed) {
         await aMoment(clock);
-        [freed] = await freedHolders(other);
+        [freed] = await freedWorkers(other);
       }
       assert.deepEqual(await queue.renew([held!.claim], leaseMs), []);
       await assert.rejects(other.tasks.claimOne({ id }, other.queue.name, freed), { code: 'NOT_CLAIMABLE' });
@@ -162,7 +168,7 @@ export function testQueue(options: SuiteOptions): void {
   );
 
   checkShared(
-    'a dead process keeps no other task from running alone',
+    'a dead process does not prevent other tasks from running alone',
     async ({ queue, clock, tasks, again }) => {
       const other = await again();
       await tasks.create();
@@ -176,11 +182,11 @@ export function testQueue(options: SuiteOptions): void {
     },
   );
 
-  check('of all tasks one at a time may run alone, for as long as it is held', async ({ queue, tasks }) => {
+  check('only one task at a time may run alone, until its claim ends', async ({ queue, tasks }) => {
     for (let n = 0; n < 2; n++) await tasks.create();
     const [first, second] = await tasks.claim({ limit: 2 });
     assert.equal(await queue.isolate(first!.claim), true);
-    assert.equal(await queue.isolate(first!.claim), true, 'a task that has it already keeps it');
+    assert.equal(await queue.isolate(first!.claim), true, 'a task that already has the right keeps it');
     assert.equal(await queue.isolate(second!.claim), false);
     assert.equal(await queue.isolate({ ...first!.claim, epoch: 9 }), false);
     await tasks.release(first!.claim);
@@ -188,7 +194,7 @@ export function testQueue(options: SuiteOptions): void {
   });
 
   check(
-    'a parked task sleeps until its time, and a released one is free at once',
+    'a parked task can be claimed at its wake-up time, and a released one at once',
     async ({ clock, tasks }) => {
       const { id } = await tasks.create();
       const [first] = await tasks.claim();
@@ -238,9 +244,9 @@ export function testQueue(options: SuiteOptions): void {
   });
 
   check(
-    'the backlog counts what could run and what waits for people, up to a limit',
+    'the backlog counts ready tasks and tasks with open questions, up to a limit',
     async ({ queue, clock, tasks }) => {
-      const backlog = (most: number) => queue.backlog(tools, most);
+      const backlog = (max: number) => queue.backlog(tools, max);
       assert.deepEqual(await backlog(10), { ready: 0, readySince: null, waiting: 0 });
       const since = clock.now();
       for (let n = 0; n < 4; n++) {
@@ -261,7 +267,7 @@ export function testQueue(options: SuiteOptions): void {
   );
 
   check(
-    'the backlog finds the longest ready, however many are counted before it',
+    'the backlog finds the oldest ready task, however many are counted before it',
     async ({ queue, clock, tasks }) => {
       const since = clock.now();
       await tasks.create({ owner: 'zoe' });
@@ -272,7 +278,7 @@ export function testQueue(options: SuiteOptions): void {
     },
   );
 
-  check('a done task is never offered again', async ({ clock, tasks }) => {
+  check('a finished task is never claimed again', async ({ clock, tasks }) => {
     const { id } = await tasks.create();
     await tasks.claim();
     await tasks.end({ id });
@@ -280,7 +286,7 @@ export function testQueue(options: SuiteOptions): void {
     assert.deepEqual(await tasks.claim(), []);
   });
 
-  checkShared('two workers never hold the same task', async ({ tasks, again }) => {
+  checkShared('two workers never claim the same task', async ({ tasks, again }) => {
     const other = await again();
     for (let n = 0; n < 40; n++) await tasks.create();
     const [mine, theirs] = await Promise.all([tasks.claim({ limit: 30 }), other.tasks.claim({ limit: 30 })]);
@@ -299,14 +305,14 @@ export function testQueue(options: SuiteOptions): void {
   });
 
   checkShared(
-    'what a process that is gone had claimed is free for the others at once',
+    'other processes can claim the tasks of a dead process at once',
     async ({ queue, clock, tasks, again }) => {
       const { id } = await tasks.create();
       const other = await again();
       const [held] = await other.tasks.claim();
       assert.deepEqual(held!.task.id, id);
       assert.deepEqual(await tasks.claim(), []);
-      // If it had got nowhere it would rest first.
+      // Without a journal entry the task would pause first.
       await other.tasks.record(held!.claim, ['entry']);
       await other.close();
       const announced = work(queue);
@@ -317,8 +323,8 @@ export function testQueue(options: SuiteOptions): void {
   );
 }
 
-/** Holders that lost their right, as the rule is told; it refuses, so that nothing is claimed. */
-async function freedHolders({ store }: Database): Promise<FreedWorker[]> {
+/** Workers that lost their claims, as the rule receives them. The rule refuses, so that nothing is claimed. */
+async function freedWorkers({ store }: Database): Promise<FreedWorker[]> {
   const found: FreedWorker[] = [];
   await store.claim({ tools, limit: 1, running: new Set(), except: new Set() }, (task, freed) => {
     if (freed) found.push(freed);
@@ -327,13 +333,13 @@ async function freedHolders({ store }: Database): Promise<FreedWorker[]> {
   return found;
 }
 
-/** Lets time pass on every clock that a store may go by. */
+/** Lets time pass on every clock that a store may use. */
 async function aMoment(clock: ManualClock): Promise<void> {
   await pause(stepMs);
   clock.advance(stepMs);
 }
 
-/** Claims again and again, and gets nothing. */
+/** Claims repeatedly, and expects that nothing can be claimed. */
 async function expectNoneFor(ms: number, clock: ManualClock, claim: () => Promise<Claimed[]>): Promise<void> {
   for (let passed = 0; passed < ms; passed += stepMs) {
     await aMoment(clock);

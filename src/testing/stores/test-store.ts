@@ -1,4 +1,4 @@
-/** The examination that every `Store` takes. Real rules, a real place, no mocks; read it as the port's manual. */
+/** The test suite for every `Store`: with real rules and a real database, without mocks. It also documents the port. */
 import assert from 'node:assert/strict';
 import * as rules from '../../engine/rules/transitions.ts';
 import { hasCode } from '../../model/errors.ts';
@@ -16,7 +16,7 @@ export function testStore(options: SuiteOptions): void {
   const { check, checkShared } = checks(options);
 
   check(
-    'a task is read back as it was made; there is no other, to read or change',
+    'a task is read back as it was created, and unknown tasks cannot be read or changed',
     async ({ store, tasks }) => {
       const task = await tasks.create();
       assert.equal(task.phase, 'queued');
@@ -28,7 +28,7 @@ export function testStore(options: SuiteOptions): void {
     },
   );
 
-  check('a task that is asked for with an owner is found by its owner alone', async ({ store, tasks }) => {
+  check('a read with an owner only finds tasks of that owner', async ({ store, tasks }) => {
     const { task, claim } = await tasks.claimed({ owner: 'alice' });
     const started = await tasks.startChild(claim, { owner: 'alice' });
     for (const { id } of [task, started]) {
@@ -38,7 +38,7 @@ export function testStore(options: SuiteOptions): void {
     assert.equal(await store.get('nobody', 'alice'), undefined);
   });
 
-  check('a task that is not published is in no list until it is', async ({ store, clock, tasks }) => {
+  check('a task is not listed until it is published', async ({ store, clock, tasks }) => {
     const unpublished = { servedBy: 'a', until: clock.now() + 1_000 };
     const task = await tasks.create({ unpublished });
     assert.deepEqual((await store.list({ owner: task.owner, limit: 5 })).tasks, []);
@@ -78,7 +78,7 @@ export function testStore(options: SuiteOptions): void {
   });
 
   check(
-    'a rule that throws changes nothing, and the others in the same turn stand',
+    'a rule that throws changes nothing and does not affect commands that run at the same time',
     async ({ store, tasks }) => {
       const task = await tasks.create();
       const broken = store.update('task', task.id, () => {
@@ -102,7 +102,7 @@ export function testStore(options: SuiteOptions): void {
   });
 
   check('a journal keeps everything in commit order, the arguments first', async ({ store, tasks }) => {
-    // Keys that look like parts of an object are only keys.
+    // These keys must not change the prototype of an object.
     const odd = JSON.parse('{"topic": "Ærø, 潮汐, 🌊", "__proto__": {"polluted": true}, "constructor": 1}');
     const { task, claim } = await tasks.claimed({ arguments: odd });
     await tasks.record(claim, ['one', { two: 2 }]);
@@ -142,16 +142,19 @@ export function testStore(options: SuiteOptions): void {
     await assert.rejects(store.list({ owner: 'alice', limit: 3, cursor: 'rubbish' }), /cursor/);
   });
 
-  check('a page is not disturbed by tasks that come and go meanwhile', async ({ store, tasks }) => {
-    const made: Task[] = [];
-    for (let n = 0; n < 6; n++) made.push(await tasks.create(briefly));
-    const first = await store.list({ owner: 'alice', limit: 2 });
-    await tasks.create();
-    await tasks.end(made[4]!);
-    await tasks.purge(made[4]!);
-    const second = await store.list({ owner: 'alice', limit: 2, cursor: first.nextCursor! });
-    assert.deepEqual(ids(second.tasks), ids([made[3]!, made[2]!]));
-  });
+  check(
+    'tasks that are created or removed between two pages do not affect the next page',
+    async ({ store, tasks }) => {
+      const made: Task[] = [];
+      for (let n = 0; n < 6; n++) made.push(await tasks.create(briefly));
+      const first = await store.list({ owner: 'alice', limit: 2 });
+      await tasks.create();
+      await tasks.end(made[4]!);
+      await tasks.purge(made[4]!);
+      const second = await store.list({ owner: 'alice', limit: 2, cursor: first.nextCursor! });
+      assert.deepEqual(ids(second.tasks), ids([made[3]!, made[2]!]));
+    },
+  );
 
   check(
     'a family is a task with its ancestors, nearest first, and its descendants, parents first',
@@ -176,35 +179,38 @@ export function testStore(options: SuiteOptions): void {
     },
   );
 
-  check('a tree is cancelled and purged whole, subtasks before their parents', async ({ store, tasks }) => {
-    const { task: root, claim } = await tasks.claimed(briefly);
-    const child = await tasks.startChild(claim);
-    const grandchild = await tasks.startChild(await tasks.claimOne(child));
-    const tree = new Map([
-      [grandchild.id, 'grandchild'],
-      [child.id, 'child'],
-      [root.id, 'root'],
-    ]);
-    const heard: string[] = [];
-    store.subscribe(({ taskId, events }) => {
-      for (const { type } of events) heard.push(`${tree.get(taskId)} ${type}`);
-    });
-    await tasks.end(root);
-    for (const id of tree.keys()) assert.equal((await store.get(id))?.phase, 'done');
-    await tasks.purge(root);
-    for (const id of tree.keys()) {
-      assert.equal(await store.get(id), undefined);
-      assert.deepEqual(await store.journal(id), []);
-    }
-    const names = [...tree.values()];
-    assert.deepEqual(heard, [
-      ...names.map((name) => `${name} finished`),
-      ...names.map((name) => `${name} removed`),
-    ]);
-  });
+  check(
+    'a tree is cancelled and purged as a whole, subtasks before their parents',
+    async ({ store, tasks }) => {
+      const { task: root, claim } = await tasks.claimed(briefly);
+      const child = await tasks.startChild(claim);
+      const grandchild = await tasks.startChild(await tasks.claimOne(child));
+      const tree = new Map([
+        [grandchild.id, 'grandchild'],
+        [child.id, 'child'],
+        [root.id, 'root'],
+      ]);
+      const received: string[] = [];
+      store.subscribe(({ taskId, events }) => {
+        for (const { type } of events) received.push(`${tree.get(taskId)} ${type}`);
+      });
+      await tasks.end(root);
+      for (const id of tree.keys()) assert.equal((await store.get(id))?.phase, 'done');
+      await tasks.purge(root);
+      for (const id of tree.keys()) {
+        assert.equal(await store.get(id), undefined);
+        assert.deepEqual(await store.journal(id), []);
+      }
+      const names = [...tree.values()];
+      assert.deepEqual(received, [
+        ...names.map((name) => `${name} finished`),
+        ...names.map((name) => `${name} removed`),
+      ]);
+    },
+  );
 
   check(
-    'what is past its deadline or its retention is due, the longest overdue first',
+    'tasks past their deadline or retention are due, the oldest first',
     async ({ store, clock, tasks }) => {
       const late = await tasks.create({ deadlineMs: 2_000 });
       const later = await tasks.create({ deadlineMs: 3_000 });
@@ -221,13 +227,13 @@ export function testStore(options: SuiteOptions): void {
   );
 
   check(
-    'a subscriber hears of every commit and its tree in order, and can read it',
+    'a subscriber receives every commit with its tree, in order, and can read the task',
     async ({ store, tasks }) => {
-      const heard: CommittedChange[] = [];
+      const received: CommittedChange[] = [];
       const readable: Promise<boolean>[] = [];
       const stop = store.subscribe((notice) => {
-        heard.push(notice);
-        // Later versions may have been committed by the time it is read.
+        received.push(notice);
+        // A later version may have been committed before the read.
         readable.push(store.get(notice.taskId).then((task) => task!.version >= notice.version));
       });
       const { task, claim } = await tasks.claimed();
@@ -235,7 +241,7 @@ export function testStore(options: SuiteOptions): void {
       stop();
       await tasks.end(task);
       assert.deepEqual(
-        heard.map(({ taskId, rootId, version, events }) => [taskId, rootId, version, ...events]),
+        received.map(({ taskId, rootId, version, events }) => [taskId, rootId, version, ...events]),
         [
           [task.id, task.id, 1, { type: 'created' }],
           [task.id, task.id, 2, { type: 'claimed', epoch: 1, holder: 'worker' }],
@@ -247,7 +253,7 @@ export function testStore(options: SuiteOptions): void {
     },
   );
 
-  check('large values come back whole', async ({ store, tasks }) => {
+  check('large values are read back completely', async ({ store, tasks }) => {
     const text = 'x'.repeat(3_000_000);
     const { task, claim } = await tasks.claimed({ arguments: { text } });
     await tasks.complete(claim, { kind: 'result', isError: false, value: { text } });
@@ -258,7 +264,7 @@ export function testStore(options: SuiteOptions): void {
   });
 
   check(
-    'a closed store finishes what it was given, and then says that it is closed',
+    'a store finishes its open commands when it closes, and rejects later ones',
     async ({ store, close, tasks }) => {
       const last = tasks.create();
       await close();
@@ -269,28 +275,31 @@ export function testStore(options: SuiteOptions): void {
     },
   );
 
-  checkShared('what one process committed, every other reads at once, and when it is gone', async (bench) => {
-    const { store, close, tasks, again } = bench;
-    const other = await again();
-    const { task, claim } = await tasks.claimed();
-    assert.deepEqual(await other.store.get(task.id), task);
-    const { task: moved } = await other.tasks.record(claim, ['from the other']);
-    assert.deepEqual(await store.get(task.id), moved);
-    for (const database of [{ close }, other]) await database.close();
-    assert.deepEqual(await (await again()).store.get(task.id), moved);
-  });
+  checkShared(
+    'other processes read a commit at once, and also after the process has ended',
+    async (bench) => {
+      const { store, close, tasks, again } = bench;
+      const other = await again();
+      const { task, claim } = await tasks.claimed();
+      assert.deepEqual(await other.store.get(task.id), task);
+      const { task: moved } = await other.tasks.record(claim, ['from the other']);
+      assert.deepEqual(await store.get(task.id), moved);
+      for (const database of [{ close }, other]) await database.close();
+      assert.deepEqual(await (await again()).store.get(task.id), moved);
+    },
+  );
 
-  checkShared('a subscriber hears of the commits of other processes', async ({ store, again }) => {
+  checkShared('a subscriber receives the commits of other processes', async ({ store, again }) => {
     const other = await again();
-    const heard = Promise.withResolvers<void>();
+    const received = Promise.withResolvers<void>();
     const versions: number[] = [];
     store.subscribe(({ version }) => {
       versions.push(version);
-      if (version === 22) heard.resolve();
+      if (version === 22) received.resolve();
     });
     const { claim } = await other.tasks.claimed();
     for (let n = 0; n < 20; n++) await other.tasks.record(claim, [n]);
-    await heard.promise;
+    await received.promise;
     assert.deepEqual(
       versions,
       Array.from({ length: 22 }, (_, n) => n + 1),
@@ -298,22 +307,25 @@ export function testStore(options: SuiteOptions): void {
   });
 }
 
-// --- Creation: what is created once is created once ---------------------------------------------------------
+// --- Creation -----------------------------------------------------------------------------------------------
 
 function testCreation(options: SuiteOptions): void {
   const { check, checkShared } = checks(options);
 
-  check('the same idempotency key gives the same task, also to many at once', async ({ store, tasks }) => {
-    const made = await Promise.all(Array.from({ length: 20 }, () => createWithKey(tasks, 'alice')));
-    assert.equal(new Set(ids(made)).size, 1);
-    assert.equal((await store.list({ owner: 'alice', limit: 10 })).tasks.length, 1);
-    // It belongs to one owner and one tool.
-    const others = [await createWithKey(tasks, 'bob'), await createWithKey(tasks, 'alice', 'another_tool')];
-    assert.equal(new Set(ids([...made, ...others])).size, 3);
-  });
+  check(
+    'the same idempotency key returns the same task, even to concurrent commands',
+    async ({ store, tasks }) => {
+      const made = await Promise.all(Array.from({ length: 20 }, () => createWithKey(tasks, 'alice')));
+      assert.equal(new Set(ids(made)).size, 1);
+      assert.equal((await store.list({ owner: 'alice', limit: 10 })).tasks.length, 1);
+      // The key belongs to one owner and one tool.
+      const others = [await createWithKey(tasks, 'bob'), await createWithKey(tasks, 'alice', 'another_tool')];
+      assert.equal(new Set(ids([...made, ...others])).size, 3);
+    },
+  );
 
   check(
-    'whoever makes a task under an id that is taken is handed the task that bears it',
+    'a rule that creates a task with an existing id receives the existing task',
     async ({ store, clock, tasks }) => {
       const request = aTask();
       const seen: (Task | undefined)[] = [];
@@ -331,12 +343,15 @@ function testCreation(options: SuiteOptions): void {
     },
   );
 
-  check('of many that make a task under one id at once, one does', async ({ store, tasks }) => {
-    const request = aTask();
-    await expectOneCreated(Array.from({ length: 20 }, () => createWithId(tasks, request)));
-    assert.equal((await store.list({ owner: request.owner, limit: 10 })).tasks.length, 1);
-    assert.equal((await store.get(request.id))?.version, 1);
-  });
+  check(
+    'of concurrent commands that create a task with the same id, one succeeds',
+    async ({ store, tasks }) => {
+      const request = aTask();
+      await expectOneCreated(Array.from({ length: 20 }, () => createWithId(tasks, request)));
+      assert.equal((await store.list({ owner: request.owner, limit: 10 })).tasks.length, 1);
+      assert.equal((await store.get(request.id))?.version, 1);
+    },
+  );
 
   checkShared('an idempotency key holds between processes', async ({ tasks, again }) => {
     const { tasks: other } = await again();
@@ -344,11 +359,14 @@ function testCreation(options: SuiteOptions): void {
     assert.equal(new Set(ids(made)).size, 1);
   });
 
-  checkShared('of many processes that make a task under one id, one does', async ({ tasks, again }) => {
-    const { tasks: other } = await again();
-    const request = aTask();
-    await expectOneCreated([tasks, other, tasks, other].map((one) => createWithId(one, request)));
-  });
+  checkShared(
+    'of several processes that create a task with the same id, one succeeds',
+    async ({ tasks, again }) => {
+      const { tasks: other } = await again();
+      const request = aTask();
+      await expectOneCreated([tasks, other, tasks, other].map((one) => createWithId(one, request)));
+    },
+  );
 }
 
 async function expectOneCreated(attempts: readonly Promise<Task>[]): Promise<void> {

@@ -10,7 +10,7 @@ test.each([
 ])('a call of %s that asks for a task in both ways is refused, and makes none', async (_, params) => {
   const { requestor } = await serving({ tokens });
   const { error } = await requestor.augment('tools/call', { ...params, task: {} }, { taskId: 'one' }).reply;
-  expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('in one way') });
+  expect(error).toMatchObject({ code: -32602, message: expect.stringContaining('but not with both') });
   expect(await requestor.listAll()).toEqual([]);
 });
 

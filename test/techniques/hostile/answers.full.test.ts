@@ -30,26 +30,36 @@ type Case = readonly [
 ];
 
 const broken: readonly Case[] = [
-  ['a status that nobody knows', '2026-07-28', get(task('root', 'dreaming')), 'the status "dreaming"'],
-  ['no status', '2025-11-25', get(complete({ taskId: 'root' })), 'the status undefined, which is none'],
-  ['no task', '2026-07-28', get(complete({ status: 'working' })), 'it showed a task without a taskId'],
+  [
+    'a status that nobody knows',
+    '2026-07-28',
+    get(task('root', 'dreaming')),
+    'has an unknown status: "dreaming"',
+  ],
+  ['no status', '2025-11-25', get(complete({ taskId: 'root' })), 'has an unknown status: undefined'],
+  [
+    'no task',
+    '2026-07-28',
+    get(complete({ status: 'working' })),
+    'a response contains a task without a taskId',
+  ],
   [
     'another task',
     '2026-07-28',
     get(task('other', 'working')),
-    'it was asked about task root, and spoke of other',
+    'a request for task root was answered with task other',
   ],
   [
     'a task that was over and is not any more',
     '2026-07-28',
     { ...call({ ...completed('root'), resultType: 'task' }), ...get(task('root', 'working')) },
-    'task root was completed, and is working now',
+    'task root was completed and is now working',
   ],
   [
     'a task that changes how it ended',
     '2025-11-25',
     { ...call({ task: task('root', 'cancelled') }), ...get(completed('root')) },
-    'task root was cancelled, and is completed now',
+    'task root was cancelled and is now completed',
   ],
   ['no result', '2026-07-28', get(task('root', 'completed')), 'task root is completed and has no result'],
   [
@@ -83,13 +93,13 @@ const broken: readonly Case[] = [
     'questions that are a list',
     '2026-07-28',
     get(task('root', 'input_required', { inputRequests: [1] })),
-    'its inputRequests are not an object',
+    'the inputRequests of a task are not an object',
   ],
   [
     'a question that is a number',
     '2026-07-28',
     get(task('root', 'input_required', { inputRequests: { a: 5 } })),
-    'its question "a" is no request',
+    'the question "a" is not a request',
   ],
   [
     'more questions than anybody answers',
@@ -101,7 +111,7 @@ const broken: readonly Case[] = [
         ),
       }),
     ),
-    'it asks 2000 questions at once',
+    'a task asks 2000 questions at once',
   ],
   [
     'question after question and never a task',
@@ -196,7 +206,7 @@ describe('a task that its server does not know', () => {
     });
     const error = await tasks.callTool({ name: 't' }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(TaskExpired);
-    expect((error as Error).message).toContain('the server kept it for 5000 ms');
+    expect((error as Error).message).toContain('after its ttl of 5000 ms');
   });
 
   test('is not given up for what a wrong clock says', async () => {

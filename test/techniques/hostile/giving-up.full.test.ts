@@ -81,7 +81,7 @@ describe.each(revisions)('on %s', (revision) => {
       const error = await errorOf(call.handle);
       expect(error).toBeInstanceOf(TaskOverdue);
       expect(error.message).toMatch(
-        /^Task root is overdue: the server has given no proper answer for \d+ s, and its ttl is 400 ms\. .+ Resume the call to try again\.$/,
+        /^Task root is overdue: the server has sent no valid answer for \d+ s, and the ttl of the task is 400 ms\. .+ Resume the call to try again\.$/,
       );
       await expectResumable(call);
     },

@@ -67,7 +67,7 @@ describe('a question whose answer is refused again and again', () => {
     const error = await tasks.callTool({ name: 't' }).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(MalformedAnswer);
     expect((error as Error).message).toBe(
-      'The server broke the protocol: task root refused 3 answers to its question "name", and that there is none, too: name does not fit..',
+      'The server broke the protocol: task root refused 3 answers to its question "name" and also a cancelled answer: name does not fit..',
     );
     expect(questions).toEqual(['name', 'name', 'name']);
     expect(server.count('tasks/update')).toBe(4);
@@ -114,7 +114,7 @@ describe('a question of an unknown kind ends the call, and leaves its task for w
     const error = await handle.result().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(UnknownQuestion);
     expect((error as Error).message).toBe(
-      'Task root asks a question of a kind that is unknown here: "dreams/tell". It waits for the answer: give it with a client that knows the kind, then resume the call; or cancel the task.',
+      'Task root asks a question of an unknown kind, "dreams/tell", and waits for the answer. Answer it with a client that knows this kind and then resume the call, or cancel the task.',
     );
     expect(questions).toEqual([]);
     expect([server.count('tasks/cancel'), server.count('tasks/update')]).toEqual([0, 0]);

@@ -48,7 +48,7 @@ test('a server that dies and cannot be started again is unreachable, and it is s
 });
 
 test.each([
-  ['drivels', 'has given no proper answer', { requestTimeout: 5_000 }],
+  ['drivels', 'has sent no valid answer', { requestTimeout: 5_000 }],
   ['dozes', 'still reports it as working', { reconnectTimeout: 300 }],
 ])('a server that %s is given up after the ttl, and the call can be resumed', async (way, why, options) => {
   const { tasks } = await meet(way, true, options);

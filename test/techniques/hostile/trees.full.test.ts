@@ -27,7 +27,7 @@ const wrong: readonly [string, Readonly<Record<string, (asked: Asked) => Wire>>,
   [
     'a circle',
     { root: working('root', ['a']), a: working('a', ['b']), b: working('b', ['root']) },
-    'task root is listed as a subtask of b, and has another place in the same tree already',
+    'task root is listed as a subtask of b, but is already elsewhere in the same tree',
   ],
   ['a task that is its own subtask', { root: working('root', ['root']) }, 'task root is listed as its own'],
   [
@@ -38,22 +38,22 @@ const wrong: readonly [string, Readonly<Record<string, (asked: Asked) => Wire>>,
   [
     'a task that is listed twice',
     { root: working('root', ['a', 'a']) },
-    'task a is listed as a subtask of root, and has another place',
+    'task a is listed as a subtask of root, but is already elsewhere',
   ],
   [
     'a subtask that names another parent',
     { root: working('root', ['a']), a: working('a', [], { parentTaskId: 'x' }) },
-    'task a is listed as a subtask of root, and names x as its parent',
+    'task a is listed as a subtask of root, but its parentTaskId is x',
   ],
   [
     'a list of subtasks that shrinks',
     { root: first(working('root', ['a', 'b'])(), working('root', ['a'])()) },
-    'the list of subtasks of task root lost or changed entries',
+    'existing entries in the childTaskIds of task root changed or disappeared',
   ],
   [
     'a list of subtasks that changes its order',
     { root: first(working('root', ['a', 'b'])(), working('root', ['b', 'a'])()) },
-    'the list of subtasks of task root lost or changed entries',
+    'existing entries in the childTaskIds of task root changed or disappeared',
   ],
   [
     'a list of subtasks that is none',
@@ -68,7 +68,7 @@ const wrong: readonly [string, Readonly<Record<string, (asked: Asked) => Wire>>,
   [
     'a parent that ends before its subtask',
     { root: () => ({ ...completed('root'), childTaskIds: ['a'] }) },
-    'the parent of task a ended before it, which is still working',
+    'the parent of task a has ended, but the task is still working',
   ],
 ];
 
@@ -100,7 +100,7 @@ describe('the call ends, and its error says what is wrong with', () => {
     const { tasks, server } = await meet(
       '2026-07-28',
       { 'tasks/get': says },
-      { drafts: 'all', limits: { deepest: 16, largest: 1_000 } },
+      { drafts: 'all', limits: { maxDepth: 16, maxTasks: 1_000 } },
     );
     await expect(tasks.callTool({ name: 't' })).rejects.toThrow(MalformedAnswer);
     expect(server.mostAtOnce).toBeLessThanOrEqual(8);
