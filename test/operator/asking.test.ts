@@ -33,7 +33,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     const overview = async () => (await ask<OverviewReport>('/overview?window=3600000')).body;
 
     expect((await list('?status=waiting')).tasks).toMatchObject([
-      { id: child, tool: 'approve', parentId: id, rootId: id, standing: 'waiting', openQuestions: 1 },
+      { id: child, tool: 'approve', parentId: id, rootId: id, status: 'waiting', openQuestions: 1 },
     ]);
     expect((await ask('/count?status=waiting')).body).toEqual({ count: 1, isMore: false });
     const { live, waiting, tools: byTool } = await overview();
@@ -41,7 +41,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     expect(waiting).toMatchObject([{ id: child }]);
     expect(byTool.find(({ tool }) => tool === 'approve')).toMatchObject({ running: 0, waiting: 1 });
     // Elsewhere its root speaks for it.
-    expect((await list()).tasks).toMatchObject([{ id, standing: 'running' }]);
+    expect((await list()).tasks).toMatchObject([{ id, status: 'running' }]);
 
     const response = { action: 'accept', content: { go: true } };
     expect((await act(child, 'answer', { key: 'approval', response })).status).toBe(200);

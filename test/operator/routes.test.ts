@@ -25,7 +25,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     expect(seen).toEqual(ids);
 
     expect((await list('?status=cancelled&status=failed')).tasks).toMatchObject([
-      { id: ids[0], standing: 'cancelled', problem: 'Not wanted.' },
+      { id: ids[0], status: 'cancelled', problem: 'Not wanted.' },
     ]);
     expect((await list('?owner=b')).tasks.map(({ id }) => id)).toEqual([ids[3]]);
     expect((await list(`?text=${ids[2]}`)).tasks.map(({ id }) => id)).toEqual([ids[2]]);
@@ -48,7 +48,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     await tasks.recorder!.flush();
     const told = await story(id);
     expect(told).toMatchObject({
-      task: { id, standing: 'completed', tool: 'greet', passes: 1 },
+      task: { id, status: 'completed', tool: 'greet', passes: 1 },
       origin: { dialect: 'direct', method: 'tools/call' },
       arguments: { name: 'Ada' },
       outcome: {
@@ -76,8 +76,8 @@ describe.each(kinds)('on $name', ({ place }) => {
     await tasks.outcome(id);
     const { children, calls } = await story(id);
     expect(children.map(({ tool, status: standing, parentId }) => ({ tool, standing, parentId }))).toEqual([
-      { tool: 'line', standing: 'completed', parentId: id },
-      { tool: 'line', standing: 'completed', parentId: id },
+      { tool: 'line', status: 'completed', parentId: id },
+      { tool: 'line', status: 'completed', parentId: id },
     ]);
     expect(calls.filter(({ kind }) => kind === 'start').map(({ childId }) => childId)).toEqual(
       children.map((child) => child.id),
@@ -103,7 +103,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     await tasks.outcome(id);
     expect(await act(id, 'answer', { key: 'approval', response: accept })).toMatchObject({ status: 409 });
     expect(await story(id)).toMatchObject({
-      task: { standing: 'completed' },
+      task: { status: 'completed' },
       questions: [{ key: 'approval', state: 'answered', response: accept }],
     });
     expect(await logOf(tasks, { taskId: id, action: 'answered' })).toMatchObject([{ by: 'operator' }]);
@@ -115,7 +115,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     await asked(tasks, id);
     expect(await act(id, 'cancel', { reason: 'Too late.' })).toMatchObject({
       status: 200,
-      body: { id, standing: 'cancelled', problem: 'Too late.' },
+      body: { id, status: 'cancelled', problem: 'Too late.' },
     });
     expect(await act(id, 'cancel')).toMatchObject({
       status: 409,
@@ -131,7 +131,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     const { tasks, act, story, list } = await stage({ place: await place() });
     const { id } = await tasks.create('break', { any: 'thing' }, { owner: ada });
     await tasks.outcome(id);
-    expect((await story(id)).task).toMatchObject({ standing: 'failed', problem: 'It broke.' });
+    expect((await story(id)).task).toMatchObject({ status: 'failed', problem: 'It broke.' });
 
     const answers = await Promise.all([1, 2, 3].map(() => act(id, 'retry')));
     const [again] = answers.map(({ body }) => body.id);
@@ -145,7 +145,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     expect(await story(again!)).toMatchObject({
       retryOf: id,
       arguments: { any: 'thing' },
-      task: { owner: ada, tool: 'break', standing: 'failed' },
+      task: { owner: ada, tool: 'break', status: 'failed' },
       audit: expect.arrayContaining([expect.objectContaining({ action: 'created', by: 'operator' })]),
     });
     expect((await act(again!, 'retry')).body.id).not.toBe(again);
@@ -268,7 +268,7 @@ test.each([
   ['/tasks?tool=a&tool=b', '"tool" occurs 2 times; use it once.'],
   ['/tasks?cursor=rubbish', 'cursor'],
   ['/overview?window=1', '"window" must be a whole number of milliseconds'],
-  ['/about?x=1', 'There is no "x" here; leave it out.'],
+  ['/about?x=1', 'Unknown parameter "x". Remove it.'],
 ])('GET %s says what is wrong with it', async (path, message) => {
   const { ask } = await stage({ works: false });
   expect(await ask(path)).toMatchObject({

@@ -104,7 +104,7 @@ describe('signed tokens', () => {
       (issuer) => issuer.sign({ iss: 'https://x.example' }),
     ],
     ['one without a subject', 'It has no "sub".', (issuer) => issuer.sign({ sub: undefined })],
-    ['one whose subject is no text', 'Its "sub" must be a text.', (issuer) => issuer.sign({ sub: 7 })],
+    ['one whose subject is no text', 'Its "sub" must be a non-empty string.', (issuer) => issuer.sign({ sub: 7 })],
     ['one whose end is no number', 'Its "exp" is invalid.', (issuer) => issuer.sign({ exp: 'never' })],
     [
       'an unsigned one',
@@ -254,7 +254,7 @@ describe('the keys of an issuer', () => {
         status: 503,
         body: {
           error: 'temporarily_unavailable',
-          error_description: expect.stringContaining('cannot be fetched'),
+          error_description: expect.stringContaining('could not be fetched'),
         },
         challenge: null,
         retryAfter: '5',
