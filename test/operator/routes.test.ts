@@ -75,7 +75,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     const { id } = await tasks.create('family');
     await tasks.outcome(id);
     const { children, calls } = await story(id);
-    expect(children.map(({ tool, status: standing, parentId }) => ({ tool, standing, parentId }))).toEqual([
+    expect(children.map(({ tool, status, parentId }) => ({ tool, status, parentId }))).toEqual([
       { tool: 'line', status: 'completed', parentId: id },
       { tool: 'line', status: 'completed', parentId: id },
     ]);

@@ -104,7 +104,11 @@ describe('signed tokens', () => {
       (issuer) => issuer.sign({ iss: 'https://x.example' }),
     ],
     ['one without a subject', 'It has no "sub".', (issuer) => issuer.sign({ sub: undefined })],
-    ['one whose subject is no text', 'Its "sub" must be a non-empty string.', (issuer) => issuer.sign({ sub: 7 })],
+    [
+      'one whose subject is no text',
+      'Its "sub" must be a non-empty string.',
+      (issuer) => issuer.sign({ sub: 7 }),
+    ],
     ['one whose end is no number', 'Its "exp" is invalid.', (issuer) => issuer.sign({ exp: 'never' })],
     [
       'an unsigned one',
