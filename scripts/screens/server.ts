@@ -11,7 +11,7 @@ import { HttpRefusal } from '../../src/server/http/body.ts';
 import { EventBody } from '../../src/server/http/event-stream-body.ts';
 import { writeResponse } from '../../src/server/http/node.ts';
 import { dashboardFile } from '../../src/server/http/operator/dashboard-files.ts';
-import { tellChanges } from '../../src/server/http/operator/operator-handler.ts';
+import { writeChanges } from '../../src/server/http/operator/operator-handler.ts';
 import { routeOf } from '../../src/server/http/operator/routes.ts';
 import { PictureDesk, type World } from './world.ts';
 
@@ -44,16 +44,16 @@ export async function servePictures(world: World, first?: Trouble): Promise<Pict
     const { pathname, searchParams } = new URL(req.url ?? '/', 'http://localhost');
     if (!pathname.startsWith(`${apiPath}/`)) return dashboardFile(pathname.slice(dashboardPath.length));
     if (req.headers.authorization !== `Bearer ${goodToken}`)
-      throw new HttpRefusal(401, 'Show a good token: Authorization: Bearer TOKEN.');
+      throw new HttpRefusal(401, 'Send a valid token: Authorization: Bearer TOKEN.');
     const route = routeOf(req.method ?? 'GET', pathname.slice(apiPath.length), searchParams);
     if (route.kind === 'changes') {
       streams.add(res.once('close', () => streams.delete(res)));
       const events = new EventBody(() => {});
-      void tellChanges(events, desk.changes({ signal: events.closed }));
+      void writeChanges(events, desk.changes({ signal: events.closed }));
       return new Response(events.stream, { headers: { 'content-type': 'text/event-stream; charset=utf-8' } });
     }
     if (trouble === 'broken')
-      throw new HttpRefusal(503, 'The store cannot be used at present. Try again later.');
+      throw new HttpRefusal(503, 'The store is not available at the moment. Try again later.');
     return Response.json(await (route.kind === 'read' ? route.answer(desk) : route.act(desk, {})));
   };
 

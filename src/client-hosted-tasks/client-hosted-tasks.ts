@@ -27,12 +27,12 @@ import { messageOf } from '../model/thrown.ts';
 import type { Caller } from '../task-methods/caller.ts';
 import {
   answerTo,
+  authorizedTree,
   idOfName,
   isTaskMethod,
-  known,
+  loadTree,
   topOf,
-  view,
-  visible,
+  visibleTree,
 } from '../task-methods/task-methods.ts';
 import { untilDone, waitFor } from '../task-methods/waiting.ts';
 
@@ -167,7 +167,7 @@ export class ClientHostedTasks {
     const isUnasked = caller.sender.takesTasksUnasked ?? false;
     // The server may never have got the id of the task.
     const unconfirmed = key === undefined ? undefined : this.#unconfirmed.get(key);
-    let tree = unconfirmed && (await view(requests, caller, unconfirmed));
+    let tree = unconfirmed && (await loadTree(requests, caller, unconfirmed));
     if (!tree) {
       const { method } = request;
       const { task: _, ...asked } = request.params;
@@ -182,7 +182,7 @@ export class ClientHostedTasks {
         const waited = await waitFor(requests, root.id, { signal, windowMs });
         if (waited === 'aborted') return this.#abort(root.id);
         const isAlive = waited !== 'done' && (await requests.publish(root.id));
-        tree = isAlive ? await view(requests, caller, root.id) : undefined;
+        tree = isAlive ? await loadTree(requests, caller, root.id) : undefined;
         if (!tree) return this.#answered(requests, root.id);
       }
     }
@@ -231,13 +231,13 @@ export class ClientHostedTasks {
     await this.#parts.notify(createdMessage(tree));
     await untilDone(requests, root, { signal });
     if (signal.aborted) return this.#abort(root.id);
-    return payloadIn(await view(requests, caller, root.id), caller);
+    return payloadIn(await loadTree(requests, caller, root.id), caller);
   }
 
   async #cancelNamed(name: string, requestId: unknown): Promise<void> {
     const requests = await this.#requests();
     const caller = { ...this.#callerOf({ method: '', params: {} }), dialect: originalTasks };
-    const tree = await visible(requests, caller, await idOfName(requests, caller, name));
+    const tree = await visibleTree(requests, caller, await idOfName(requests, caller, name));
     if (tree?.root.origin.named?.requestId === requestId)
       await requests.cancel(tree!.root.id, 'The server cancelled its request.');
   }
@@ -251,10 +251,10 @@ export class ClientHostedTasks {
     const caller = this.#callerOf({ method, params });
     const { dialect } = caller;
     if (method === 'tasks/result' && !dialect.callerNamesTasks && dialect.methods.includes(method)) {
-      const tree = await known(requests, caller, params, method);
+      const tree = await authorizedTree(requests, caller, params, method);
       await untilDone(requests, tree.root, { signal });
       if (signal.aborted) throw new RequestCancelled('The server waits no longer.');
-      return payloadIn(await known(requests, caller, params, method), caller);
+      return payloadIn(await authorizedTree(requests, caller, params, method), caller);
     }
     const { result, tree } = await answerTo(method, requests, caller, params);
     // Whoever comes back to a task, perhaps of an earlier process, hears of it from now on.
@@ -275,7 +275,7 @@ export class ClientHostedTasks {
     if (this.#isClosed || this.#followed.has(id)) return;
     let told = 'working';
     const look = async () => {
-      const now = await view(requests, caller, id);
+      const now = await loadTree(requests, caller, id);
       const news = now && caller.dialect.notification(now, requests.now);
       if (!now || now.root.phase === 'done') this.#unfollow(id);
       if (!news || news.params.status === told) return;

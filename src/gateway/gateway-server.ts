@@ -150,7 +150,8 @@ export class Gateway implements AsyncDisposable {
       async (params) => {
         if (server.transport) await server.notification({ method: 'notifications/message', params } as never);
       },
-      async () => server.transport && this.tasks.binding.standaloneStreams.get(server.transport)?.drained(),
+      async () =>
+        server.transport && this.tasks.taskServer.standaloneStreams.get(server.transport)?.drained(),
     );
     this.#sessionLogs.set(session, undefined);
     server.setRequestHandler('logging/setLevel', async ({ params }) => {

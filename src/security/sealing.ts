@@ -1,6 +1,6 @@
 /**
- * Seals what is handed to a peer and must come back unread and unchanged: encrypted and authenticated (AES-256-GCM),
- * for one purpose, until a moment, under a key that all processes on the same store share.
+ * Seals values that a peer carries for us and must neither read nor change. A sealed value is encrypted and
+ * authenticated (AES-256-GCM), has one purpose and an expiry time. All processes on the same store share the key.
  */
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import { idFrom } from '../model/id.ts';
@@ -27,10 +27,10 @@ export class Sealer {
     return Buffer.concat([nonce, body, cipher.getAuthTag()]).toString('base64url');
   }
 
-  /** What was sealed, or why it cannot be had. */
+  /** Returns the sealed value, or why it is rejected. */
   open(sealed: string, now: number): { readonly value: Json } | { readonly problem: 'forged' | 'expired' } {
     const bytes = Buffer.from(sealed, 'base64url');
-    // The decoder passes over what is not of its alphabet, and over bits of the last character that it does not need.
+    // The decoder ignores characters outside its alphabet and unused bits of the last character.
     if (bytes.length < nonceBytes + tagBytes || bytes.toString('base64url') !== sealed)
       return { problem: 'forged' };
     const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, nonceBytes));
@@ -46,7 +46,7 @@ export class Sealer {
   }
 }
 
-/** An id that follows from a text, and that nobody can compute without the secret of the database. */
+/** An id derived from a text. Nobody can compute it without the secret of the database. */
 export function keyedId(secret: Uint8Array, text: string): string {
   return idFrom(createHmac('sha256', secret).update(text).digest().subarray(0, 20));
 }

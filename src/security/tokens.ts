@@ -1,6 +1,6 @@
 /**
- * Who shows which bearer token: signed ones of an authorization server, or a few that are written down. Both give what
- * the `auth` of a server wants; what the tokens say of issuer, subject and client decides whose tasks a request is about.
+ * Verifiers of bearer tokens, for the `auth` option of a server: JWTs signed by an authorization server, or a few static
+ * tokens. The issuer, subject and client of a token determine the owner of its tasks.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { OAuthError, OAuthErrorCode, type VerifyBearerTokenOptions } from '@modelcontextprotocol/server';
@@ -19,7 +19,7 @@ import { type Duration, toMs } from '../model/duration.ts';
 import { InvalidOptions } from '../model/errors.ts';
 import { runtime } from '../runtime/runtime.ts';
 
-/** Signatures that only the holder of a private key can make. `none` and shared secrets are not among them. */
+/** Algorithms with a private key. `none` and shared secrets are not among them. */
 const safeAlgorithms: readonly string[] = [
   'RS256',
   'RS384',
@@ -35,25 +35,25 @@ const safeAlgorithms: readonly string[] = [
 ];
 
 export interface JwtTokensOptions {
-  /** Who must have issued a token: its `iss`. */
+  /** The required issuer (`iss`) of a token. */
   readonly issuer: string;
-  /** For whom: its `aud` must name it, or one of these. Usually the URL of this server. */
+  /** The `aud` of a token must contain this value, or one of these. Usually the URL of this server. */
   readonly audience: string | readonly string[];
   /** Where the issuer publishes its keys, or the keys themselves. */
   readonly jwks: URL | JSONWebKeySet | readonly JWK[];
   /** By default every algorithm with a private key: RS, PS and ES with 256, 384 and 512 bits, and EdDSA. */
   readonly algorithms?: readonly string[];
-  /** Scopes that every token must have; a request with another one gets 403. */
+  /** Scopes that every token must have. A request whose token lacks one gets 403. */
   readonly requiredScopes?: readonly string[];
-  /** How far the clocks of issuer and server may differ. Default `'10s'`. */
+  /** The maximum difference between the clocks of issuer and server. Default `'10s'`. */
   readonly clockTolerance?: Duration;
-  /** How long fetched keys are used. Default `'10m'`. */
+  /** How long fetched keys are cached. Default `'10m'`. */
   readonly keysGoodFor?: Duration;
-  /** How soon after keys were fetched a token with an unknown key makes for fetching them again. Default `'30s'`. */
+  /** The minimum time between two fetches of the keys. An unknown key triggers a fetch. Default `'30s'`. */
   readonly refetchAfter?: Duration;
 }
 
-/** Tokens that an authorization server has signed (JWT, RFC 9068). They must have an `exp` and a `sub`. */
+/** Verifies tokens that an authorization server signed (JWT, RFC 9068). They must have an `exp` and a `sub`. */
 export function jwtTokens(options: JwtTokensOptions): VerifyBearerTokenOptions {
   const { issuer, audience, algorithms = safeAlgorithms, requiredScopes } = options;
   const unsafe = algorithms.find((algorithm) => !safeAlgorithms.includes(algorithm));
@@ -82,13 +82,13 @@ export function jwtTokens(options: JwtTokensOptions): VerifyBearerTokenOptions {
       async verifyAccessToken(token) {
         const payload = await verified(token, keys, checks);
         const { iss, sub, exp } = payload as { iss: string; sub: unknown; exp: number };
-        if (typeof sub !== 'string' || sub === '') throw invalid('Its "sub" must be a text.');
+        if (typeof sub !== 'string' || sub === '') throw invalid('Its "sub" must be a non-empty string.');
         const resource = [payload.aud].flat().find((one) => audiences.includes(one!) && URL.canParse(one!));
         return {
           token,
           clientId: clientOf(payload) ?? sub,
           scopes: scopesOf(payload),
-          // The SDK looks at the clock again, and knows no tolerance.
+          // The SDK checks the expiry again, without the tolerance.
           expiresAt: exp + Math.ceil(toleranceMs / 1_000),
           ...(resource !== undefined && { resource: new URL(resource) }),
           extra: { iss, sub, claims: payload },
@@ -106,15 +106,15 @@ function keysOf({ jwks, keysGoodFor = '10m', refetchAfter = '30s' }: JwtTokensOp
     } catch (error) {
       throw new InvalidOptions(
         'INVALID_TOKEN_OPTIONS',
-        `The keys are no JSON Web Key Set: ${(error as Error).message}.`,
+        `The keys are not a JSON Web Key Set: ${(error as Error).message}.`,
       );
     }
   }
-  const isHere = ['localhost', '127.0.0.1', '[::1]'].includes(jwks.hostname);
-  if (jwks.protocol !== 'https:' && !isHere)
+  const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(jwks.hostname);
+  if (jwks.protocol !== 'https:' && !isLocal)
     throw new InvalidOptions(
       'INVALID_TOKEN_OPTIONS',
-      `Keys from ${jwks.href} could be anybody's: only HTTPS tells whose they are. Use an https: URL.`,
+      `Keys from ${jwks.href} cannot be trusted: only HTTPS authenticates their server. Use an https: URL.`,
     );
   return createRemoteJWKSet(jwks, {
     cacheMaxAge: toMs(keysGoodFor),
@@ -128,7 +128,7 @@ async function verified(token: string, keys: JWTVerifyGetKey, checks: JWTVerifyO
     return (await jwtVerify(token, keys, checks)).payload;
   } catch (error) {
     if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw worded(error);
-    // A token need not say which of its issuer's keys it was signed with.
+    // A token need not name the key that signed it: try all of the issuer's keys.
     for await (const key of error) {
       const found = await jwtVerify(token, key, checks).catch((problem: unknown) => {
         if (!(problem instanceof errors.JWSSignatureVerificationFailed)) throw worded(problem);
@@ -139,20 +139,20 @@ async function verified(token: string, keys: JWTVerifyGetKey, checks: JWTVerifyO
   }
 }
 
-/** What is wrong with a token, or that it cannot be told because its issuer's keys are not to be had. */
+/** The reason why a token is rejected, or why it cannot be verified: the issuer's keys cannot be fetched. */
 function worded(error: unknown): OAuthError {
   if (error instanceof errors.JWTExpired) return invalid('It has expired.');
   if (error instanceof errors.JWTClaimValidationFailed) return invalid(claimFault(error));
   if (error instanceof errors.JWSSignatureVerificationFailed) return invalid('Its signature is wrong.');
   if (error instanceof errors.JWKSNoMatchingKey)
-    return invalid('It is signed with a key that its issuer does not publish.');
+    return invalid('Its issuer does not publish the key that signed it.');
   if (error instanceof errors.JOSEAlgNotAllowed || error instanceof errors.JOSENotSupported)
-    return invalid('It is not signed with an algorithm that is accepted here.');
+    return invalid('Its signature algorithm is not accepted here.');
   if (error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid)
-    return invalid('It is no signed JWT.');
+    return invalid('It is not a signed JWT.');
   const unavailable = new OAuthError(
     OAuthErrorCode.TemporarilyUnavailable,
-    'Tokens cannot be verified now, because the keys of their issuer cannot be fetched. Try again later.',
+    'Tokens cannot be verified at the moment: the keys of their issuer could not be fetched. Try again later.',
   );
   unavailable.cause = error;
   return unavailable;
@@ -160,50 +160,50 @@ function worded(error: unknown): OAuthError {
 
 function claimFault({ claim, reason }: errors.JWTClaimValidationFailed): string {
   if (reason === 'missing') return `It has no "${claim}".`;
-  if (claim === 'iss') return 'It is of another issuer.';
+  if (claim === 'iss') return 'It was issued by another issuer.';
   if (claim === 'aud') return 'It is for another audience.';
   if (claim === 'nbf' && reason === 'check_failed') return 'It is not valid yet.';
-  return `Its "${claim}" is not as it must be.`;
+  return `Its "${claim}" is invalid.`;
 }
 
 function invalid(reason: string): OAuthError {
   return new OAuthError(OAuthErrorCode.InvalidToken, `The token is not accepted. ${reason}`);
 }
 
-/** RFC 9068 has `client_id`; many servers say `azp` instead. */
+/** RFC 9068 has `client_id`; many servers send `azp` instead. */
 function clientOf({ client_id, azp }: JWTPayload): string | undefined {
   return [client_id, azp].find((one): one is string => typeof one === 'string' && one !== '');
 }
 
 function scopesOf({ scope, scp }: JWTPayload): string[] {
-  const said = scope ?? scp;
-  if (typeof said === 'string') return said.split(' ').filter((one) => one !== '');
-  return Array.isArray(said) ? said.filter((one) => typeof one === 'string') : [];
+  const scopes = scope ?? scp;
+  if (typeof scopes === 'string') return scopes.split(' ').filter((one) => one !== '');
+  return Array.isArray(scopes) ? scopes.filter((one) => typeof one === 'string') : [];
 }
 
-// --- Tokens that are written down ---------------------------------------------------------------------------
+// --- Static tokens ------------------------------------------------------------------------------------------
 
 export interface StaticToken {
   readonly clientId: string;
-  /** Whoever acts through the client. Tokens with the same client and subject share their tasks. */
+  /** The user of the client. Tokens with the same client and subject share their tasks. */
   readonly subject?: string;
   readonly scopes?: readonly string[];
 }
 
-/** 128 random bits take so many characters. */
-const shortestToken = 22;
-const lifeSeconds = 3_600;
+/** The number of base64url characters that hold 128 random bits. */
+const minTokenLength = 22;
+const lifetimeSeconds = 3_600;
 
-/** A few tokens that are known beforehand, for small set-ups. They do not expire; to revoke one, leave it out. */
+/** Verifies a few fixed tokens, for small set-ups. They do not expire; to revoke one, remove it. */
 export function staticTokens(
   tokens: Readonly<Record<string, StaticToken>>,
   { requiredScopes }: { readonly requiredScopes?: readonly string[] } = {},
 ): VerifyBearerTokenOptions {
   const known = Object.entries(tokens).map(([token, bearer]) => {
-    if (token.length < shortestToken || !/^[\w.~+/-]+=*$/.test(token))
+    if (token.length < minTokenLength || !/^[\w.~+/-]+=*$/.test(token))
       throw new InvalidOptions(
         'INVALID_TOKEN_OPTIONS',
-        `The token of ${bearer.clientId} can be guessed or cannot be sent. Use at least 128 random bits, such as ${shortestToken} characters or more of base64url.`,
+        `The token of ${bearer.clientId} is too short or contains invalid characters. Use at least 128 random bits, such as ${minTokenLength} or more characters of base64url.`,
       );
     if (!bearer.clientId) throw new InvalidOptions('INVALID_TOKEN_OPTIONS', 'Each token needs a clientId.');
     return { digest: digestOf(token), bearer };
@@ -212,15 +212,15 @@ export function staticTokens(
     verifier: {
       async verifyAccessToken(token) {
         const digest = digestOf(token);
-        // Each is compared, and each to its end: how long that takes says nothing about the tokens.
+        // Compare all digests in constant time, so that the duration reveals nothing about the tokens.
         const [found] = known.filter((one) => timingSafeEqual(one.digest, digest));
-        if (!found) throw invalid('Nobody knows it.');
+        if (!found) throw invalid('It is unknown.');
         const { clientId, subject, scopes = [] } = found.bearer;
         return {
           token,
           clientId,
           scopes: [...scopes],
-          expiresAt: Math.floor(runtime.now() / 1_000) + lifeSeconds,
+          expiresAt: Math.floor(runtime.now() / 1_000) + lifetimeSeconds,
           ...(subject !== undefined && { extra: { sub: subject } }),
         };
       },

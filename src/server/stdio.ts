@@ -1,6 +1,6 @@
 /**
- * The stdio face: one client, on standard input and output. When the input ends the server lets go of everything and
- * the process may exit; work that is not done waits in the store for the next one.
+ * Serves MCP on standard input and output, to one client. When the input ends, the server releases everything and the
+ * process may exit. Unfinished tasks stay in the store for the next process.
  */
 import type { JSONRPCMessage, McpServerFactory, Transport } from '@modelcontextprotocol/server';
 import { StdioServerTransport, serveStdio as serveSdk } from '@modelcontextprotocol/server/stdio';
@@ -14,24 +14,24 @@ import {
 import { isFailure } from '../dialects/errors.ts';
 import { invalidRequest } from '../dialects/json-rpc.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
-import { deepest, isDeeperThan } from './http/body.ts';
+import { isDeeperThan, maxDepth } from './http/body.ts';
 import {
   acknowledgement,
   asTaskListen,
   Subscription,
   type SubscriptionId,
   type TaskListen,
-  tasksToHear,
+  watchedTasks,
 } from './sessions/subscription.ts';
 import type { TaskServer } from './task-server.ts';
 import type { Tasks } from './tasks.ts';
 
 export interface ServeStdioOptions {
-  /** Hears of errors. Standard output belongs to the protocol: write them elsewhere. */
+  /** Called with errors. Do not write them to standard output, which belongs to the protocol. */
   readonly onError?: (error: Error) => void;
   /** Default standard input and output. */
   readonly transport?: Transport;
-  /** Signals that stop the server, besides the end of its input. Default SIGTERM and SIGINT. */
+  /** Signals that stop the server; the end of its input stops it, too. Default SIGTERM and SIGINT. */
   readonly stopOn?: readonly NodeJS.Signals[];
 }
 
@@ -46,7 +46,7 @@ export function serveStdio(
   factory: McpServerFactory,
   options: ServeStdioOptions = {},
 ): StdioServer {
-  const wire = new ListeningTransport(options.transport ?? new WrittenTransport(), tasks.binding);
+  const wire = new ListeningTransport(options.transport ?? new WrittenTransport(), tasks.taskServer);
   const { promise: stopped, resolve, reject } = Promise.withResolvers<void>();
   const served = serveSdk(factory, {
     transport: wire,
@@ -59,7 +59,7 @@ export function serveStdio(
       await wire.endSubscriptions();
       await served.close();
       await tasks.close();
-      // Not before: clients send SIGTERM soon after they have closed the input, and would cut the steps short.
+      // Only now: clients send SIGTERM soon after they close the input, which would interrupt running steps.
       for (const signal of signals) process.off(signal, stop);
     })();
     stopping.then(resolve, reject);
@@ -71,7 +71,7 @@ export function serveStdio(
   return { stopped, stop };
 }
 
-/** Standard input and output. The SDK takes a message for sent when it is buffered; here it must have been written. */
+/** Standard input and output. A send resolves when the message is written; the SDK's resolves when it is buffered. */
 class WrittenTransport extends StdioServerTransport {
   override send(message: JSONRPCMessage): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -80,21 +80,21 @@ class WrittenTransport extends StdioServerTransport {
   }
 }
 
-/** A transport on which tasks can be listened to: the SDK sees everything else, and acknowledges for both. */
+/** Adds task subscriptions to a transport. The SDK receives all other messages, and its acknowledgement covers both. */
 class ListeningTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: NonNullable<Transport['onmessage']>;
   onEnd: () => void = () => {};
   readonly #wire: Transport;
-  readonly #binding: TaskServer;
-  /** By the id of the request to listen; undefined while that is being looked into. */
+  readonly #taskServer: TaskServer;
+  /** By the id of the `subscriptions/listen` request; undefined while that is being checked. */
   readonly #subscriptions = new Map<SubscriptionId, Subscription | undefined>();
   #turn = Promise.resolve();
 
-  constructor(wire: Transport, binding: TaskServer) {
+  constructor(wire: Transport, taskServer: TaskServer) {
     this.#wire = wire;
-    this.#binding = binding;
+    this.#taskServer = taskServer;
   }
 
   async start(): Promise<void> {
@@ -114,11 +114,11 @@ class ListeningTransport implements Transport {
   async send(message: JSONRPCMessage, options?: Parameters<Transport['send']>[1]): Promise<void> {
     const subscription = this.#acknowledged(message);
     if (!subscription) {
-      // Not acknowledged but refused.
+      // The SDK refused the subscription.
       if ('error' in message && message.id !== undefined) this.#forget(message.id);
       return this.#wire.send(message, options);
     }
-    await this.#tell(subscription.acknowledging(message as JsonObject));
+    await this.#send(subscription.acknowledging(message as JsonObject));
     subscription.start();
   }
 
@@ -126,26 +126,26 @@ class ListeningTransport implements Transport {
     return this.#wire.close();
   }
 
-  /** As the protocol wants it on stdio: the request to listen is cancelled, and then answered. */
+  /** Cancels each `subscriptions/listen` request, as the protocol requires on stdio. The SDK then answers it. */
   async endSubscriptions(): Promise<void> {
     for (const id of [...this.#subscriptions.keys()]) await this.#end(id, 'The server is shutting down.');
   }
 
   async #end(requestId: SubscriptionId, reason: string): Promise<void> {
     this.#forget(requestId);
-    await this.#tell({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason } });
+    await this.#send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason } });
   }
 
   #received(message: JSONRPCMessage, pass: () => void): void {
     const refusal = refusalOf(message);
-    if (refusal) return void this.#tell(refusal);
+    if (refusal) return void this.#send(refusal);
     const listen = asTaskListen(message);
     if (listen) {
       this.#listen(listen, pass).catch((error: unknown) => {
         this.#forget(listen.id);
         if (isFailure(error)) this.onerror?.(error as Error);
-        const fault = this.#binding.dialect.fault(error);
-        void this.#tell({ jsonrpc: '2.0', id: listen.id, error: fault as unknown as JsonObject });
+        const fault = this.#taskServer.dialect.fault(error);
+        void this.#send({ jsonrpc: '2.0', id: listen.id, error: fault as unknown as JsonObject });
       });
       return;
     }
@@ -159,20 +159,20 @@ class ListeningTransport implements Transport {
   async #listen(listen: TaskListen, pass: () => void): Promise<void> {
     const { id, params } = listen;
     const capabilities = isJsonObject(params._meta) ? params._meta[clientCapabilitiesKey] : undefined;
-    // Without capabilities the SDK has more to say about the request.
+    // The SDK refuses a request without capabilities.
     if (capabilities === undefined) return pass();
     this.#forget(id);
     this.#subscriptions.set(id, undefined);
-    const caller = this.#binding.caller(capabilities, 'local');
-    const { requests } = await this.#binding.served();
-    const tasks = await tasksToHear(requests, caller, listen);
+    const caller = this.#taskServer.caller(capabilities, 'local');
+    const { requests } = await this.#taskServer.served();
+    const watched = await watchedTasks(requests, caller, listen);
     if (!this.#subscriptions.has(id)) return;
     const reader = {
       id,
-      write: (message: JsonObject) => this.#tellInTurn(message),
+      write: (message: JsonObject) => this.#sendInTurn(message),
       drop: () => void this.#end(id, 'The tasks cannot be read.').catch(() => {}),
     };
-    const subscription = new Subscription(requests, caller, tasks, reader);
+    const subscription = new Subscription(requests, caller, watched, reader);
     this.#subscriptions.set(id, subscription);
     pass();
   }
@@ -188,29 +188,29 @@ class ListeningTransport implements Transport {
     return this.#subscriptions.get(meta?.[subscriptionIdKey] as SubscriptionId);
   }
 
-  /** One at a time: each that waits for room adds listeners to the output. */
-  #tellInTurn(message: JsonObject): Promise<void> {
-    const told = this.#turn.then(() => this.#tell(message));
-    this.#turn = told.catch(() => {});
-    return told;
+  /** Sends one message at a time: each one that waits for room adds listeners to the output. */
+  #sendInTurn(message: JsonObject): Promise<void> {
+    const sent = this.#turn.then(() => this.#send(message));
+    this.#turn = sent.catch(() => {});
+    return sent;
   }
 
-  #tell(message: JsonObject): Promise<void> {
+  #send(message: JsonObject): Promise<void> {
     return this.#wire.send(message as unknown as JSONRPCMessage);
   }
 }
 
-/** What the SDK would serve, or run out of stack with. */
+/** Refuses requests that the SDK would wrongly serve, or that would overflow the stack. */
 function refusalOf(message: JSONRPCMessage): JsonObject | undefined {
   if (!('method' in message) || !('id' in message)) return undefined;
   const { id, params } = message;
-  const answer = (code: number, words: string, data?: JsonObject) => ({
+  const answer = (code: number, text: string, data?: JsonObject) => ({
     jsonrpc: '2.0',
     id,
-    error: { code, message: words, ...(data && { data }) },
+    error: { code, message: text, ...(data && { data }) },
   });
-  if (isDeeperThan(message, deepest))
-    return answer(invalidRequest, `The message is nested more than ${deepest} levels deep.`);
+  if (isDeeperThan(message, maxDepth))
+    return answer(invalidRequest, `The message is nested more than ${maxDepth} levels deep.`);
   const requested = params?._meta?.[protocolVersionKey];
   if (typeof requested === 'string' && requested !== revision)
     return answer(unsupportedVersion, `Unsupported protocol version: ${requested}`, {

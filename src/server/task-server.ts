@@ -1,6 +1,6 @@
 /**
- * What every face of a server shares: the tools, the methods and the callers of one `Tasks`, whichever way requests
- * come in. Made once; servers of the SDK come and go.
+ * The tools, limits and callers of one `Tasks`, shared by HTTP, stdio and all SDK servers. Created once per `Tasks`, while
+ * SDK servers come and go.
  */
 
 import { tasksExtension } from '../dialects/2026-07-28/dialect.ts';
@@ -40,16 +40,16 @@ import type { SessionConnection } from './sessions/session-connection.ts';
 function unknownDraft(draft: string): InvalidOptions {
   return new InvalidOptions(
     'UNKNOWN_DRAFT',
-    `There is no draft "${draft}". There are: ${allDrafts.join(', ')}.`,
+    `Unknown draft "${draft}". Use one or more of: ${allDrafts.join(', ')}.`,
   );
 }
 
 export interface Called extends Pick<ToolCall, 'tool' | 'input' | 'calledAs' | 'head'> {
-  /** If it has a log that its caller can hear, until the returned listening ends. */
+  /** Present if the call has a log. Sends it to the caller until the returned `Listening` ends. */
   readonly listen?: (log: CallLog) => Listening;
 }
 
-/** A request of a session: the session that it came in, and what the request says. */
+/** A request of a session, and the session. */
 export interface SessionRequest {
   readonly opening: Opening;
   /** Undefined on a pipe. */
@@ -58,25 +58,25 @@ export interface SessionRequest {
   readonly meta: unknown;
 }
 
-interface SessionSeams {
+interface SessionAccess {
   connection(): Promise<SessionConnection>;
-  /** Stores a message if it answers a question that another process put; undefined if not. */
-  strangeAnswer(message: object, bearer: Bearer): Promise<void> | undefined;
+  /** Stores a message if it answers a question that another process asked; otherwise returns undefined. */
+  foreignAnswer(message: object, bearer: Bearer): Promise<void> | undefined;
 }
 
-/** What a call says besides whom it is for and with which input. */
-export interface CallParams extends Pick<ToolCall, 'named' | 'begun'> {
+/** The parameters of a call except its tool and input. */
+export interface CallParams extends Pick<ToolCall, 'named' | 'started'> {
   readonly inputResponses?: unknown;
   readonly requestState?: unknown;
   readonly meta?: unknown;
-  /** The wishes of a caller of 2025-11-25 that asks for a task, and the session that it asks in. */
+  /** Set if a caller of 2025-11-25 requests a task: the requested ttl, and the session of the request. */
   readonly task?: { readonly ttl?: unknown; readonly session: string };
-  /** A header of the HTTP request that it came with. */
+  /** Returns a header of the HTTP request. */
   readonly header?: (name: string) => string | null | undefined;
 }
 
-/** A key that others can guess would show them the task of a stranger. */
-const shortestAnonymousKey = 22;
+/** Anonymous callers share one owner: a caller that guesses the key of another one would get its task. */
+const minAnonymousKeyLength = 22;
 
 export class TaskServer {
   readonly tasks: Tasks;
@@ -85,14 +85,14 @@ export class TaskServer {
   readonly limiter: RateLimiter;
   readonly resources: readonly DurableResource[];
   readonly prompts: readonly DurablePrompt[];
-  /** How the server introduces itself; known once a server of the SDK has answered anything. */
+  /** The server's name and version; set after the first answer of an SDK server. */
   serverInfo: JsonObject | undefined;
-  /** The server closes its connections: what their callers began goes on. */
+  /** True while the server closes its connections. The work of their callers continues. */
   isStopping = false;
-  /** The streams that belong to no request, by the transport of their connection; HTTP alone has them. */
+  /** The streams that belong to no request, by transport. Only HTTP has them. */
   readonly standaloneStreams = new WeakMap<object, StandaloneStream>();
-  /** What the HTTP face needs of a server of the SDK that serves a session, by its transport. */
-  readonly sessions = new WeakMap<object, SessionSeams>();
+  /** What HTTP needs from the SDK server of a session, by transport. */
+  readonly sessions = new WeakMap<object, SessionAccess>();
   readonly #draftsWithoutNames: Drafts;
   readonly #windowMs: number;
   readonly #anonymousRetentionMs: number;
@@ -102,7 +102,7 @@ export class TaskServer {
   readonly #ownerOf: (credentials: Credentials | undefined) => Owner;
   readonly #tools: ReadonlyMap<string, DurableTool>;
   readonly #toolNamed: (name: string, input: unknown) => Called | undefined;
-  /** Whether `tools` are all there are; otherwise names are looked up, and may come and go. */
+  /** True if `tools` is complete. Otherwise names are looked up, and tools may change. */
   readonly hasFixedTools: boolean;
   #served: Promise<{ readonly requests: TaskService; readonly calls: ToolCalls }> | undefined;
 
@@ -122,7 +122,7 @@ export class TaskServer {
     this.#showsLimits = options.showLimits ?? true;
     this.#ownerOf = owner;
     this.hasFixedTools = options.toolNamed === undefined;
-    // Of several versions the newest is called.
+    // New calls go to the newest of several versions.
     this.#tools = new Map(options.toolNamed ? [] : tasks.tools.map((tool) => [tool.name, tool]));
     this.#toolNamed =
       options.toolNamed ??
@@ -134,7 +134,7 @@ export class TaskServer {
     this.prompts = [...new Map(tasks.prompts.map((one) => [one.name, one])).values()];
   }
 
-  /** Of each durable tool the version that new calls go to. */
+  /** The current version of each durable tool. */
   get tools(): Iterable<DurableTool> {
     return this.#tools.values();
   }
@@ -143,7 +143,7 @@ export class TaskServer {
     return typeof name === 'string' ? this.#toolNamed(name, undefined)?.tool : undefined;
   }
 
-  /** The durable tool, resource or prompt that a request is for, and its input; undefined if it is none of ours. */
+  /** The durable tool, resource or prompt of a request, and its input; undefined if there is none. */
   called(method: string, params: JsonObject): Called | undefined {
     const { name, uri, arguments: input } = params;
     if (method === 'tools/call') return typeof name === 'string' ? this.#toolNamed(name, input) : undefined;
@@ -167,13 +167,13 @@ export class TaskServer {
     return this.#served;
   }
 
-  /** Resolves when nothing is left to write for requests that have ended. */
+  /** Resolves when the tasks of all ended requests are cancelled, left or removed. */
   async settled(): Promise<void> {
     const served = await this.#served?.catch(() => undefined);
     await served?.calls.settled();
   }
 
-  /** The sender of a request of 2026-07-28, which declares its capabilities every time. */
+  /** The caller of a request of 2026-07-28, which declares the capabilities of its sender. */
   caller(capabilities: unknown, bearer: Bearer, address?: Caller['address']): Caller {
     return this.callerLike(this.sender(capabilities), bearer, address);
   }
@@ -183,38 +183,38 @@ export class TaskServer {
     return knowsSubtasks && this.drafts.has('sep-2268') ? { ...sender, knowsSubtasks } : sender;
   }
 
-  /** For those that know the sender already. */
+  /** The caller of a request whose sender is known. */
   callerLike(sender: Sender, bearer: Bearer, address?: Caller['address']): Caller {
     return { owner: this.ownerOf(bearer), dialect: this.dialect, sender, address, ...this.#limited(bearer) };
   }
 
-  /** The sender of a request of a session, which declared its capabilities once. */
+  /** The caller of a request of a session, which declared its capabilities once. */
   sessionCaller(request: SessionRequest, bearer: Bearer, address?: Caller['address']): Caller {
     const owner = this.ownerOf(bearer);
-    // Where neither owners nor sessions can be told apart, whoever guessed a name would be given its task.
+    // Without distinct owners or sessions, a caller that guesses a task's name would get the task.
     const hasNames = owner !== anonymous || request.session !== undefined;
     const dialect = dialectOf(request.opening, hasNames ? this.drafts : this.#draftsWithoutNames, request);
     const sender = dialect.sender(request.opening.capabilities);
     return { owner, dialect, sender, session: request.session ?? '', address, ...this.#limited(bearer) };
   }
 
-  /** Whoever started this process may ask of it what it likes. */
+  /** The parent process has no limits. */
   #limited(bearer: Bearer): Pick<Caller, 'limiter'> {
     return bearer === 'local' ? {} : { limiter: this.limiter };
   }
 
-  /** What it may ask for, if it is limited and may know it: the numbers behind the options of the same names. */
-  limitsToldTo(bearer: Bearer): JsonObject | undefined {
+  /** The limits of a caller under the names of the options; undefined if there are none or they are hidden. */
+  limitsFor(bearer: Bearer): JsonObject | undefined {
     if (bearer === 'local' || !this.#showsLimits) return undefined;
     const { maxValueSize, minRetention, maxRetention } = this.tasks.engineLimits;
-    const told = {
+    const limits = {
       ...this.limiter.limits,
       maxValueSize,
       minRetention,
       maxRetention: Math.min(maxRetention, this.#maxRetentionMs(this.ownerOf(bearer))),
       maxDeadline: this.maxDeadlineMs,
     };
-    return Object.fromEntries(Object.entries(told).filter(([, value]) => Number.isFinite(value)));
+    return Object.fromEntries(Object.entries(limits).filter(([, value]) => Number.isFinite(value)));
   }
 
   #maxRetentionMs(owner: Owner): number {
@@ -226,11 +226,11 @@ export class TaskServer {
   }
 
   async call(called: Called, params: CallParams, caller: Caller, request: OpenRequest): Promise<JsonObject> {
-    const { inputResponses, requestState, meta, task, named, begun } = params;
+    const { inputResponses, requestState, meta, task, named, started } = params;
     if (requestState !== undefined && typeof requestState !== 'string')
       throw new InvalidRequestState('it must be a string');
     const key = keyOf(meta, caller);
-    // Before anything of the call begins.
+    // Check these before the call starts.
     checkOwner(caller.owner);
     if (key !== undefined) checkIdempotencyKey(key);
     const { calls } = await this.served();
@@ -244,7 +244,7 @@ export class TaskServer {
       ttlMs: typeof task?.ttl === 'number' ? task.ttl : undefined,
       progress: task && progressIn(meta, task.session),
       named,
-      begun,
+      started,
       trace: traceOf(params),
       maxDeadlineMs: this.maxDeadlineMs,
       maxRetentionMs: this.#maxRetentionMs(caller.owner),
@@ -252,16 +252,16 @@ export class TaskServer {
   }
 }
 
-/** Where to tell of the progress of a task that its caller asked for. */
+/** Where to send the progress of a requested task. */
 function progressIn(meta: unknown, session: string): Origin['progress'] {
   const token = isJsonObject(meta) ? meta.progressToken : undefined;
   return typeof token === 'string' || typeof token === 'number' ? { token, session } : undefined;
 }
 
-/** What the request itself says of its trace comes before what its carrier says. */
+/** The trace context in the request has priority over the HTTP headers. */
 function traceOf({ meta, header = () => undefined }: CallParams): Origin['trace'] {
-  const said = isJsonObject(meta) ? callersTrace(meta.traceparent, meta.tracestate) : undefined;
-  return said ?? callersTrace(header('traceparent'), header('tracestate'));
+  const trace = isJsonObject(meta) ? callersTrace(meta.traceparent, meta.tracestate) : undefined;
+  return trace ?? callersTrace(header('traceparent'), header('tracestate'));
 }
 
 function keyOf(meta: unknown, { owner }: Caller): string | undefined {
@@ -269,9 +269,9 @@ function keyOf(meta: unknown, { owner }: Caller): string | undefined {
   if (key === undefined) return undefined;
   if (typeof key !== 'string' || key === '')
     throw new InvalidParams(`_meta["${idempotencyKey}"] must be a string.`);
-  if (owner === anonymous && key.length < shortestAnonymousKey)
+  if (owner === anonymous && key.length < minAnonymousKeyLength)
     throw new InvalidParams(
-      `_meta["${idempotencyKey}"] is too easy to guess for a caller without a token: use at least 128 random bits, which take ${shortestAnonymousKey} characters or more.`,
+      `_meta["${idempotencyKey}"] is too easy to guess for a caller without a token: use at least 128 random bits, which take ${minAnonymousKeyLength} characters or more.`,
     );
   return key;
 }

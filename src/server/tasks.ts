@@ -1,4 +1,4 @@
-/** `createTasks` as authors of servers know it: tasks that can be attached to any server of the SDK. */
+/** `createTasks` for authors of servers: tasks that can be attached to any SDK server. */
 
 import type { McpServer, Server } from '@modelcontextprotocol/server';
 import type { EngineLimits } from '../engine/rules/limits.ts';
@@ -24,30 +24,30 @@ export interface SdkServer {
 }
 
 export class Tasks extends EngineTasks {
-  /** @internal What all transports of a server share. */
-  readonly binding: TaskServer;
+  /** @internal The parts that HTTP, stdio and SDK servers share. */
+  readonly taskServer: TaskServer;
 
   constructor(options: TasksOptions) {
     super(options);
-    this.binding = new TaskServer(this, options);
+    this.taskServer = new TaskServer(this, options);
   }
 
-  /** Everything that is limited here, under the names of the options; times in milliseconds, Infinity for no limit. */
+  /** All limits under the names of their options; times in milliseconds, Infinity for no limit. */
   get limits(): Limits & EngineLimits & { readonly maxDeadline: number } {
-    const { limiter, maxDeadlineMs: maxDeadline } = this.binding;
+    const { limiter, maxDeadlineMs: maxDeadline } = this.taskServer;
     return { ...this.engineLimits, maxDeadline, ...limiter.limits };
   }
 
   override async close(): Promise<void> {
-    await this.binding.settled();
+    await this.taskServer.settled();
     await super.close();
   }
 
   /**
-   * Serves the durable tools on an `McpServer` or `Server`, beside whatever else it has. To be called before the first
-   * tool is registered. Durable work needs a worker: see `work()`.
+   * Adds the durable tools to an `McpServer` or `Server` that may have others of its own. Call it before the first tool is
+   * registered. Tasks run only in a worker: see `work()`.
    */
   attach(mcp: SdkServer, options: AttachOptions = {}): void {
-    attach(this.binding, mcp as McpServer | Server, options);
+    attach(this.taskServer, mcp as McpServer | Server, options);
   }
 }

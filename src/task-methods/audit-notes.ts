@@ -1,4 +1,4 @@
-/** What the audit log is told of those who ask about tasks. With no log, nothing. */
+/** Audit entries about callers of task methods. Without an audit log these functions do nothing. */
 import { createHash } from 'node:crypto';
 import type { AuditRecorder } from '../engine/database/audit-log.ts';
 import type { TaskService, TaskTree } from '../engine/task-service.ts';
@@ -11,7 +11,7 @@ import type { Caller } from './caller.ts';
 type Who = Pick<Caller, 'dialect' | 'session'>;
 type Recording = { readonly recorder?: AuditRecorder | undefined };
 
-const longestId = 128;
+const maxIdLength = 128;
 
 export function actorOf({ dialect, session }: Who): Actor {
   return {
@@ -21,7 +21,7 @@ export function actorOf({ dialect, session }: Who): Actor {
   };
 }
 
-/** The outcome of a task is given to its caller. Of a cancelled task there is none. */
+/** Records that a caller received the outcome of a task. A cancelled task has none. */
 export function noteRead({ recorder }: TaskService, root: Task, who: Who): void {
   if (!recorder || root.phase !== 'done' || root.outcome.kind === 'cancelled') return;
   const key = who.session ? `${root.id} ${who.session}` : root.id;
@@ -30,26 +30,26 @@ export function noteRead({ recorder }: TaskService, root: Task, who: Who): void 
   recorder.note(key, { action: 'result-read', owner, taskId: id, tool, ...actorOf(who) });
 }
 
-/** … if what it was shown has the outcome in it: not every dialect shows it with the task. */
+/** Records it if the answer contains the outcome, which depends on the dialect. */
 export function noteReadIn(shown: JsonObject, requests: TaskService, tree: TaskTree, who: Who): JsonObject {
   if ('result' in shown || 'error' in shown) noteRead(requests, tree.root, who);
   return shown;
 }
 
-/** Nobody is told whether a task is another's or not there, the log included: nothing but the id was looked for. */
+/** Records a request for a task that the caller cannot see. Not even the log reveals whether such a task exists. */
 export function noteDenied({ recorder }: TaskService, caller: Caller, taskId: string, method: string): void {
   recorder?.refuse({
     action: 'denied',
     owner: caller.owner,
     taskId: storable(taskId),
-    reason: `${method}: there is no such task of this owner.`,
+    reason: `${method}: this owner has no such task.`,
     ...actorOf(caller),
   });
 }
 
-/** What was asked for may be anything, of any length; half a character or a zero not every database can hold. */
+/** Makes any requested id storable: it may be long, and some databases reject lone surrogates and zero characters. */
 function storable(id: string): string {
-  return id.slice(0, longestId).toWellFormed().replaceAll('\0', '\ufffd');
+  return id.slice(0, maxIdLength).toWellFormed().replaceAll('\0', '\ufffd');
 }
 
 export function denied(requests: TaskService, caller: Caller, taskId: string, method: string): Refusal {
@@ -57,7 +57,7 @@ export function denied(requests: TaskService, caller: Caller, taskId: string, me
   return refusal('TASK_NOT_FOUND', taskId);
 }
 
-/** A request was turned away before anything of it was read, or because its session is not its owner's. */
-export function noteTurnedAway({ recorder }: Recording, owner: Owner | null, reason: string): void {
+/** Records a request that was refused unread, or because its session belongs to another owner. */
+export function noteRefused({ recorder }: Recording, owner: Owner | null, reason: string): void {
   recorder?.refuse({ action: 'denied', owner, taskId: null, by: 'caller', reason });
 }

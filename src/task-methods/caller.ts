@@ -1,4 +1,4 @@
-/** Who sent a request, as every task method must know before anything else. */
+/** The caller of a request. Every task method needs it first. */
 
 import type { Dialect, Sender } from '../dialects/dialect.ts';
 import type { Owner } from '../model/task.ts';
@@ -8,30 +8,30 @@ export interface Caller {
   readonly owner: Owner;
   readonly dialect: Dialect;
   readonly sender: Sender;
-  /** The session of the request, where there are sessions; a pipe is one that has no name. */
+  /** The session of the request, if there is one. A pipe is one session with an empty name. */
   readonly session?: string;
-  /** What it may ask for; without one, as much as it likes. */
+  /** Limits the caller. Undefined for no limits. */
   readonly limiter?: RateLimiter;
-  /** Where the request came from, where that is known. */
+  /** Returns the network address of the request, if known. */
   readonly address?: (() => string | undefined) | undefined;
 }
 
-/** Callers that nobody vouches for share a scope in which the unguessable id is the key. */
+/** Callers without a token share this owner. Their tasks are protected by unguessable ids. */
 export const anonymous: Owner = 'anonymous';
 
-/** What a verified token says of its bearer; the part of the SDK's `AuthInfo` that tells owners apart. */
+/** The contents of a verified token: the part of the SDK's `AuthInfo` that identifies the owner. */
 export interface Credentials {
   readonly clientId: string;
   readonly extra?: Record<string, unknown>;
 }
 
-/** The single user of a server that runs as a child of its client. */
+/** The single user of a server that runs as a child process of its client. */
 export const local: Owner = 'local';
 
-/** Where a request came from: with a token, without one, or from the process that started this one. */
+/** The credentials of a request: a verified token, `undefined` for none, or `'local'` from the parent process. */
 export type Bearer = Credentials | 'local' | undefined;
 
-/** Issuer, subject and client of the token. Whoever is not told apart by it shares tasks. */
+/** The owner, from the issuer, subject and client of the token. Tokens in which these are equal share their tasks. */
 export function ownerOf(credentials: Credentials | undefined): Owner {
   if (!credentials) return anonymous;
   const { clientId, extra = {} } = credentials;

@@ -1,41 +1,38 @@
-/** What callers may ask of a server: the numbers, and the words. `limiter.ts` holds callers to them. */
+/** The limits on callers: their defaults and messages. `rate-limiter.ts` and `task-quota.ts` enforce them. */
 
 import { OverLimit } from '../dialects/errors.ts';
 import { InvalidOptions } from '../model/errors.ts';
 
-const forOthers = 'and what is left is for callers who have hardly any: try again later.';
+const forOthers = 'and the rest is reserved for callers with few tasks: try again later.';
 
-/** The default of a limit, and what callers are told who ask for more: `%` stands for the number. */
+/** The default of a limit, and the message when it is exceeded, in which `%` is replaced by the limit. */
 const limit = (standard: number, message: string) => ({ standard, message });
 
 const all = {
-  /** Calls that may become tasks, of one owner in a minute. */
-  callsPerMinute: limit(600, 'No more than % calls a minute.'),
-  /** Looks at tasks, answers and cancellations. */
-  readsPerMinute: limit(6_000, 'No more than % looks at tasks a minute.'),
-  resultsPerMinute: limit(600, 'No more than % requests for results a minute.'),
-  listsPerMinute: limit(120, 'No more than % lists of tasks a minute.'),
-  /** Looks of one owner at tasks that are not there, or not its own; of callers without a token, of one address. */
-  failedReadsPerMinute: limit(100, 'No more than % looks a minute at tasks that cannot be found.'),
-  /** How many times as often as its hint asks one task may be looked at. */
-  pollsPerHint: limit(50, 'This task is looked at more than % times as often as asked'),
-  /** Tasks of one owner that are not over. */
-  liveTasksPerOwner: limit(
-    1_000,
-    'No more than % tasks at a time: wait until some are over, or cancel them.',
-  ),
-  /** Tasks of one owner, those that are over and still kept among them. */
-  storedTasksPerOwner: limit(10_000, 'No more than % tasks are kept: wait until some have expired.'),
-  /** Subscriptions of one owner that are open. */
-  subscriptionsPerOwner: limit(100, 'No more than % subscriptions at a time: close one first.'),
-  /** Sessions of one owner over HTTP (2025-11-25) that are kept, in one process. */
-  sessionsPerOwner: limit(1_000, 'No more than % sessions at a time: end one first.'),
-  /** Tasks in all that are not over. */
-  liveTasks: limit(100_000, `No more than % tasks at a time on this server, ${forOthers}`),
-  /** Tasks in all, those that are over and still kept among them. */
-  storedTasks: limit(1_000_000, `No more than % tasks are kept on this server, ${forOthers}`),
-  /** Subscriptions in all that are open, in one process. */
-  subscriptions: limit(10_000, 'No more than % subscriptions on this server: poll, or try again later.'),
+  /** Calls that may become tasks, per owner and minute. */
+  callsPerMinute: limit(600, 'At most % calls per minute.'),
+  /** Reads of tasks, answers and cancellations, per owner and minute. */
+  readsPerMinute: limit(6_000, 'At most % task requests per minute.'),
+  resultsPerMinute: limit(600, 'At most % requests for results per minute.'),
+  listsPerMinute: limit(120, 'At most % lists of tasks per minute.'),
+  /** Reads of tasks that the caller cannot see, per owner and minute; without a token, per address. */
+  failedReadsPerMinute: limit(100, 'At most % requests per minute for tasks that do not exist.'),
+  /** How many times as often as the poll interval suggests one task may be polled. */
+  pollsPerHint: limit(50, 'This task is polled more than % times as often as its poll interval suggests'),
+  /** Live tasks per owner. */
+  liveTasksPerOwner: limit(1_000, 'At most % live tasks: wait until some have finished, or cancel them.'),
+  /** Live and retained tasks per owner. */
+  storedTasksPerOwner: limit(10_000, 'At most % stored tasks: wait until some have expired.'),
+  /** Open subscriptions per owner. */
+  subscriptionsPerOwner: limit(100, 'At most % open subscriptions: close one first.'),
+  /** HTTP sessions (2025-11-25) per owner, in one process. */
+  sessionsPerOwner: limit(1_000, 'At most % sessions: end one first.'),
+  /** Live tasks of all owners. */
+  liveTasks: limit(100_000, `At most % live tasks on this server, ${forOthers}`),
+  /** Live and retained tasks of all owners. */
+  storedTasks: limit(1_000_000, `At most % stored tasks on this server, ${forOthers}`),
+  /** Open subscriptions of all owners, in one process. */
+  subscriptions: limit(10_000, 'At most % open subscriptions on this server: poll, or try again later.'),
 };
 
 export type Limits = { readonly [Name in keyof typeof all]: number };
@@ -44,24 +41,23 @@ export const defaultLimits = Object.fromEntries(
   Object.entries(all).map(([name, { standard }]) => [name, standard]),
 ) as Limits;
 
-/** The refusal of what is more than a limit. */
+/** The refusal of a request that exceeds a limit. */
 export function overLimit(limits: Limits, name: keyof Limits, retryAfterMs?: number, advice = ''): OverLimit {
   const message = all[name].message.replace('%', String(limits[name]));
   return new OverLimit(name, `${message}${advice}`, retryAfterMs);
 }
 
-function invalidLimit(name: string, value: unknown): InvalidOptions {
-  return new InvalidOptions(
-    'INVALID_LIMIT',
-    `limits.${name} must be a whole number of at least 1, or Infinity, not ${String(value)}.`,
-  );
+function invalidLimit(message: string): InvalidOptions {
+  return new InvalidOptions('INVALID_LIMIT', message);
 }
 
 export function limitsFrom(given: Partial<Limits> = {}): Limits {
   for (const [name, value] of Object.entries(given)) {
-    if (!Object.hasOwn(all, name)) throw invalidLimit(name, 'something that there is no limit for');
+    if (!Object.hasOwn(all, name)) throw invalidLimit(`Unknown limit limits.${name}. See docs/limits.md.`);
     if (value !== Number.POSITIVE_INFINITY && !(Number.isInteger(value) && value >= 1))
-      throw invalidLimit(name, value);
+      throw invalidLimit(
+        `limits.${name} must be a whole number of at least 1, or Infinity, but is ${String(value)}.`,
+      );
   }
   return { ...defaultLimits, ...given };
 }

@@ -17,7 +17,7 @@ function limited(limits: Partial<Limits>) {
   return { clock, reports, limiter: new RateLimiter({ ...defaultLimits, ...limits }, { clock, observer }) };
 }
 
-/** What the act is refused with; undefined if it is not. */
+/** The refusal of an act; undefined if it succeeds. */
 function refusalOf(act: () => void): OverLimit | undefined {
   try {
     act();
@@ -28,20 +28,20 @@ function refusalOf(act: () => void): OverLimit | undefined {
   }
 }
 
-test('an owner is refused what is more than its share of a minute, and others are not', () => {
+test('an owner that exceeds its rate is refused, and others are not', () => {
   const { limiter, clock } = limited({ readsPerMinute: 300 });
-  const look = (owner: string) => refusalOf(() => limiter.spend(owner, 'reads'));
-  for (let looks = 0; looks < 300; looks++) expect(look('ada')).toBeUndefined();
+  const read = (owner: string) => refusalOf(() => limiter.spend(owner, 'reads'));
+  for (let reads = 0; reads < 300; reads++) expect(read('ada')).toBeUndefined();
   clock.advance(20_000);
-  expect(look('ada')).toMatchObject({ limit: 'readsPerMinute', retryAfterMs: 40_000 });
-  expect(look('grace')).toBeUndefined();
+  expect(read('ada')).toMatchObject({ limit: 'readsPerMinute', retryAfterMs: 40_000 });
+  expect(read('grace')).toBeUndefined();
   // Calls are another limit.
   expect(refusalOf(() => limiter.spend('ada', 'calls'))).toBeUndefined();
   clock.advance(40_000);
-  expect(look('ada')).toBeUndefined();
+  expect(read('ada')).toBeUndefined();
 });
 
-test('a wall clock that is set back gives nobody a longer minute', () => {
+test('setting the wall clock back does not extend a minute', () => {
   const { limiter, clock } = limited({ readsPerMinute: 1 });
   limiter.spend('ada', 'reads');
   clock.set(-3_600_000);
@@ -49,12 +49,12 @@ test('a wall clock that is set back gives nobody a longer minute', () => {
   expect(refusalOf(() => limiter.spend('ada', 'reads'))).toBeUndefined();
 });
 
-/** A task that asks for a look a second, and who looks at it. */
+/** A task with a poll interval of a second, and a caller that polls it. */
 function watched(pollsPerHint: number, { pollMs = hintMs } = {}) {
   const { clock, reports, limiter } = limited({ pollsPerHint });
   const task = { ...created({}, clock.now()), pollMs };
-  /** How many of so many looks are answered, with a pause after each. */
-  const looks = (times: number, pauseMs: number) => {
+  /** Polls the task, with a pause after each poll. Returns how many polls are answered. */
+  const poll = (times: number, pauseMs: number) => {
     let answered = 0;
     for (let n = 0; n < times; n++) {
       const refusal = refusalOf(() => limiter.recordPoll(task));
@@ -64,41 +64,41 @@ function watched(pollsPerHint: number, { pollMs = hintMs } = {}) {
     }
     return answered;
   };
-  return { clock, reports, limiter, task, looks };
+  return { clock, reports, limiter, task, poll };
 }
 
-test('S1686-86, S2025-111: a task that is polled far more often than its hint asks is reported, once a minute', () => {
-  const { reports, looks, task } = watched(20);
-  looks(1_200, 10);
+test('S1686-86, S2025-111: a task that is polled far more often than its hint suggests is reported once a minute', () => {
+  const { reports, poll, task } = watched(20);
+  poll(1_200, 10);
   expect(reports).toEqual([]);
-  looks(4_799, 10);
+  poll(4_799, 10);
   expect(reports).toMatchObject([{ pattern: 'eagerPolls', owner: task.owner, task: task.id, count: 1_201 }]);
-  looks(6_000, 10);
+  poll(6_000, 10);
   expect(reports).toHaveLength(2);
 });
 
-test('then it is answered at the pace of the hint, until the minute is over', () => {
-  const { looks, clock, limiter, task } = watched(20);
-  looks(1_200, 10);
-  // Twelve seconds have passed; in the ten that follow it is answered ten times.
-  expect(looks(1_000, 10)).toBe(10);
+test('then polls are answered at the pace of the hint until the minute ends', () => {
+  const { poll, clock, limiter, task } = watched(20);
+  poll(1_200, 10);
+  // Twelve seconds have passed; in the next ten seconds ten polls are answered.
+  expect(poll(1_000, 10)).toBe(10);
   limiter.recordPoll(task);
   const refusal = refusalOf(() => limiter.recordPoll(task))!;
-  expect(refusal.message).toContain('once in 1000 ms is enough');
+  expect(refusal.message).toContain('poll at most once every 1000 ms');
   expect(refusal.retryAfterMs).toBe(hintMs);
   clock.advance(hintMs);
-  expect(looks(1, 0)).toBe(1);
+  expect(poll(1, 0)).toBe(1);
   clock.advance(minuteMs);
-  expect(looks(1_200, 10)).toBe(1_200);
+  expect(poll(1_200, 10)).toBe(1_200);
 });
 
-test('ten looks a second are never too many, however seldom the hint asks for them', () => {
-  const { looks, reports } = watched(1, { pollMs: 3_600_000 });
-  expect(looks(6_000, 100)).toBe(6_000);
+test('ten polls per second are always allowed, even with a long poll interval', () => {
+  const { poll, reports } = watched(1, { pollMs: 3_600_000 });
+  expect(poll(6_000, 100)).toBe(6_000);
   expect(reports).toEqual([]);
 });
 
-test('looks at many tasks are no looks at one', () => {
+test('polls of different tasks are counted separately', () => {
   const { limiter, reports, task } = watched(1);
   for (let n = 0; n < 20_000; n++) limiter.recordPoll({ ...task, id: `task ${n % 2_000}` });
   expect(reports).toEqual([]);
@@ -106,7 +106,7 @@ test('looks at many tasks are no looks at one', () => {
 
 const from = (owner: string, address?: string) => ({ owner, address: () => address });
 
-test('S1686-86, S2025-111: failed looks are reported when there have been too many, and refused from then on', () => {
+test('S1686-86, S2025-111: too many failed reads are reported, and refused from then on', () => {
   const { limiter, reports, clock } = limited({ failedReadsPerMinute: 3 });
   for (let n = 0; n < 2; n++) limiter.recordMiss(from('ada'));
   expect(reports).toEqual([]);
@@ -119,12 +119,12 @@ test('S1686-86, S2025-111: failed looks are reported when there have been too ma
   });
   limiter.recordMiss(from('bob'));
   expect(reports).toHaveLength(1);
-  // After a minute they are forgotten.
+  // The count is reset after a minute.
   clock.advance(1);
   limiter.recordMiss(from('ada'));
 });
 
-test('callers without a token are told apart by where they come from, others are not', () => {
+test('callers without a token are counted by address, others are not', () => {
   const { limiter, reports } = limited({ failedReadsPerMinute: 1 });
   limiter.recordMiss(from(anonymous, '192.0.2.1'));
   limiter.recordMiss(from(anonymous, '192.0.2.2'));
@@ -135,7 +135,7 @@ test('callers without a token are told apart by where they come from, others are
   expect(reports.at(-1)).not.toHaveProperty('address');
 });
 
-test('of ever more callers the oldest counts are forgotten', () => {
+test('the number of counters is bounded: the oldest ones are dropped', () => {
   const { limiter } = limited({ failedReadsPerMinute: 1 });
   limiter.recordMiss(from('ada'));
   expect(refusalOf(() => limiter.recordMiss(from('ada')))).toBeDefined();

@@ -1,8 +1,8 @@
 /**
- * Holds callers to the limits, so that nobody takes another's service away, and reports each refusal to the observer.
- * Rates are counted in this process; `quota.ts` counts tasks in the store.
+ * Enforces the limits on callers, so that one caller cannot starve others, and reports each refusal to the observer.
+ * Rates are counted per process; `task-quota.ts` counts tasks in the store.
  *
- * Two patterns are also reported as suspicious: many failed lookups, and polls far above the hint.
+ * Two patterns are also reported as suspicious: many failed reads, and polls far more frequent than the hint.
  */
 
 import { OverLimit } from '../dialects/errors.ts';
@@ -15,16 +15,16 @@ import { anonymous, type Caller } from './caller.ts';
 import { type Limits, overLimit } from './limits.ts';
 import { TaskQuota } from './task-quota.ts';
 
-/** What is limited to a rate. */
+/** The kinds of requests with a rate limit. */
 export type Spending = 'calls' | 'reads' | 'results' | 'lists';
 
 const minuteMs = 60_000;
-/** This many looks at one task in a minute are never too many, however seldom its hint asks for them. */
-const unremarkable = 600;
-/** When a server that is full may have room again. */
-const comeBackMs = 5_000;
+/** This many polls of one task per minute are always allowed, even with a long poll interval. */
+const alwaysAllowedPolls = 600;
+/** When a client should try again after the server was full. */
+const fullRetryAfterMs = 5_000;
 
-/** Tells the time, and hears of refusals. */
+/** Provides the clock, and receives refusals. */
 export interface LimiterHost {
   readonly clock: Clock;
   readonly observer: Pick<Observer, 'refused' | 'suspicious'>;
@@ -52,64 +52,64 @@ export class RateLimiter {
     this.#polls = counts();
   }
 
-  /** Refuses what is more than the owner's share of a minute. */
+  /** Counts a request, and refuses it if the owner exceeds the rate. */
   spend(owner: Owner, kind: Spending): void {
     const limit = `${kind}PerMinute` as const;
     const minute = this.#spent[kind].add(owner);
-    if (minute.times > this.limits[limit]) this.#refuse(owner, limit, this.#leftOf(minute));
+    if (minute.count > this.limits[limit]) this.#refuse(owner, limit, this.#leftOf(minute));
   }
 
-  /** Creates a task; refuses one more than an owner may have, or than there may be. */
-  makeTask<T>(requests: TaskService, owner: Owner, make: () => Promise<T>): Promise<T> {
-    return this.#quota.create(requests, owner, make).catch((error: unknown) => {
+  /** Creates a task, or refuses it if the quota of the owner or of the server is exhausted. */
+  createTask<T>(requests: TaskService, owner: Owner, create: () => Promise<T>): Promise<T> {
+    return this.#quota.create(requests, owner, create).catch((error: unknown) => {
       if (error instanceof OverLimit) this.#note(owner, error);
       throw error;
     });
   }
 
   /**
-   * The caller asked for a task that it cannot see; after many of them it is refused. Whether there is such a task
-   * changes neither the count nor the answer, and a caller is never refused a task that it does find.
+   * Counts a request for a task that the caller cannot see, and refuses it after too many. Whether the task exists affects
+   * neither the count nor the answer. A caller is never refused a task that it can see.
    */
-  missed({ owner, address }: Pick<Caller, 'owner' | 'address'>): void {
-    const most = this.limits.failedReadsPerMinute;
-    // Callers without a token are one owner: only their addresses tell them apart.
+  recordMiss({ owner, address }: Pick<Caller, 'owner' | 'address'>): void {
+    const max = this.limits.failedReadsPerMinute;
+    // Callers without a token share one owner, so distinguish them by address.
     const from = owner === anonymous ? address?.() : undefined;
     const minute = this.#misses.add(JSON.stringify([owner, from]));
-    if (minute.times === most)
+    if (minute.count === max)
       this.#report({
         pattern: 'failedLooks',
         owner,
-        count: most,
+        count: max,
         at: this.#host.clock.now(),
         ...(from !== undefined && { address: from }),
       });
-    if (minute.times > most) this.#refuse(owner, 'failedReadsPerMinute', this.#leftOf(minute));
+    if (minute.count > max) this.#refuse(owner, 'failedReadsPerMinute', this.#leftOf(minute));
   }
 
-  /** A caller polls a task of its own. If it does so far too often, it is answered at the pace of the hint. */
-  polled(task: Task): void {
+  /** Counts a poll of a task by its owner. If there are far too many, polls are answered only at the pace of the hint. */
+  recordPoll(task: Task): void {
     const { pollsPerHint } = this.limits;
     const { clock } = this.#host;
     const minute = this.#polls.add(task.id);
-    if (minute.times <= unremarkable) return;
+    if (minute.count <= alwaysAllowedPolls) return;
     const hintMs = pollHintMs(task, clock.now());
-    if (minute.times <= (pollsPerHint * minuteMs) / hintMs) return;
+    if (minute.count <= (pollsPerHint * minuteMs) / hintMs) return;
     const at = clock.monotonic();
     const { id, owner } = task;
     if (minute.notBefore === undefined)
-      this.#report({ pattern: 'eagerPolls', owner, task: id, count: minute.times, at: clock.now() });
+      this.#report({ pattern: 'eagerPolls', owner, task: id, count: minute.count, at: clock.now() });
     else if (at < minute.notBefore)
-      this.#refuse(owner, 'pollsPerHint', minute.notBefore - at, `: once in ${hintMs} ms is enough.`);
+      this.#refuse(owner, 'pollsPerHint', minute.notBefore - at, `: poll at most once every ${hintMs} ms.`);
     minute.notBefore = at + hintMs;
   }
 
-  /** Refuses one subscription more than an owner may have, or than there may be. Returns how to end it. */
+  /** Counts a subscription, or refuses it. Returns a function that ends it. */
   subscribe(owner: Owner): () => void {
     const { subscriptionsPerOwner, subscriptions } = this.limits;
     const open = this.#subscriptions.get(owner) ?? 0;
     if (open >= subscriptionsPerOwner) this.#refuse(owner, 'subscriptionsPerOwner');
-    if (this.#subscriptionsInAll >= subscriptions) this.#refuse(owner, 'subscriptions', comeBackMs);
+    if (this.#subscriptionsInAll >= subscriptions) this.#refuse(owner, 'subscriptions', fullRetryAfterMs);
     this.#subscriptions.set(owner, open + 1);
     this.#subscriptionsInAll++;
     return () => {
@@ -120,13 +120,13 @@ export class RateLimiter {
     };
   }
 
-  /** Refuses one session more than an owner may have, all of whose sessions are in use. */
+  /** Refuses a session of an owner that has too many, all of them in use. */
   refuseSession(owner: Owner): never {
     return this.#refuse(owner, 'sessionsPerOwner');
   }
 
-  /** An unused session was removed for another of its owner. */
-  sessionWent(): void {
+  /** Reports that an unused session was removed to make room for a new one of its owner. */
+  sessionEvicted(): void {
     quietly(() => this.#host.observer.refused('sessionsPerOwner'));
   }
 
@@ -151,18 +151,18 @@ export class RateLimiter {
   }
 }
 
-/** What is counted of one key. Moments are on the monotonic clock. */
+/** The count of one key. Times are by the monotonic clock. */
 interface Minute {
   readonly until: number;
-  times: number;
-  /** Refuse until then. */
+  count: number;
+  /** Polls before this time are refused. */
   notBefore?: number;
 }
 
-/** Counts by key, each in minutes that begin with its first count. */
+/** Counts by key. The minute of a key starts with its first count. */
 class MinuteCounts {
   readonly #clock: Clock;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #minutes = new Map<string, Minute>();
 
   constructor(clock: Clock) {
@@ -173,16 +173,16 @@ class MinuteCounts {
     const now = this.#clock.monotonic();
     const known = this.#minutes.get(key);
     if (known && now < known.until) {
-      known.times++;
+      known.count++;
       return known;
     }
     this.#minutes.delete(key);
-    const [oldest] = this.#minutes.size >= mostKeys ? this.#minutes.keys() : [];
+    const [oldest] = this.#minutes.size >= maxKeys ? this.#minutes.keys() : [];
     if (oldest !== undefined) this.#minutes.delete(oldest);
-    const minute = { until: now + minuteMs, times: 1 };
+    const minute = { until: now + minuteMs, count: 1 };
     this.#minutes.set(key, minute);
     return minute;
   }
 }
 
-const mostKeys = 10_000;
+const maxKeys = 10_000;

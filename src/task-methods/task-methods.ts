@@ -1,7 +1,6 @@
 /**
- * The methods about tasks, and what a subscription sees: the same functions wherever a request came in and whichever
- * dialect it speaks. Each asks who the caller is first; a task of another owner, one that was never published and one
- * that does not exist look the same.
+ * The task methods, and the tasks that a caller may see: the same functions for all transports and dialects. Each checks
+ * the caller first. A task of another owner, an unpublished task and a missing task get the same answer.
  */
 
 import { tasksOf2025 } from '../dialects/2025-11-25/dialect.ts';
@@ -22,7 +21,7 @@ import { actorOf, denied, noteRead, noteReadIn } from './audit-notes.ts';
 import { anonymous, type Caller } from './caller.ts';
 import type { Spending } from './rate-limiter.ts';
 
-/** An answer, and the task that it is about. */
+/** An answer, and its task. */
 export interface Answered {
   readonly result: JsonObject;
   readonly tree?: TaskTree;
@@ -35,12 +34,12 @@ type TaskMethod = (
   params: JsonObject,
 ) => Promise<Answered>;
 
-/** Those about one task that answer at once. On 2025-11-25 `tasks/result` waits; see `connection.ts`. */
+/** The methods about one task that answer immediately. On 2025-11-25 `tasks/result` waits: see `taskResult()`. */
 const methods: Readonly<Record<Exclude<TaskMethodName, 'tasks/list'>, TaskMethod>> = {
   async 'tasks/get'(found, requests, caller, params) {
-    const tree = await lookAt(found, requests, caller, params);
+    const tree = await getForPoll(found, requests, caller, params);
     const { now } = requests;
-    // A caller of the later revision that knows the older tasks has no `tasks/result` to ask for the outcome.
+    // A caller of the later revision that supports only the older tasks has no `tasks/result` for the outcome.
     const result = isOlderCaller(caller)
       ? { ...tasksOf2025.shown(tree, now), ...outcomeOf(tree) }
       : caller.dialect.shown(tree, now);
@@ -49,7 +48,7 @@ const methods: Readonly<Record<Exclude<TaskMethodName, 'tasks/list'>, TaskMethod
 
   async 'tasks/cancel'({ root }, requests, caller) {
     const isCancelled = await requests.cancel(root.id, 'The client cancelled it.', actorOf(caller));
-    const tree = (await view(requests, caller, root.id)) ?? { root, descendants: [] };
+    const tree = (await loadTree(requests, caller, root.id)) ?? { root, descendants: [] };
     const { dialect } = caller;
     if (!isCancelled && dialect.refusesLateCancel) {
       const { status } = dialect.shown(tree, requests.now);
@@ -65,10 +64,10 @@ const methods: Readonly<Record<Exclude<TaskMethodName, 'tasks/list'>, TaskMethod
 
   async 'tasks/continue'(tree, requests, caller, params) {
     if (params.inputResponses === undefined)
-      return { result: openQuestions(tree) ?? shownNow(tree, requests, caller), tree };
+      return { result: openQuestions(tree) ?? shown(tree, requests, caller), tree };
     await answerQuestions(requests, tree, responsesIn(params, 'tasks/continue'), caller);
-    const after = (await view(requests, caller, tree.root.id)) ?? tree;
-    return { result: shownNow(after, requests, caller), tree: after };
+    const after = (await loadTree(requests, caller, tree.root.id)) ?? tree;
+    return { result: shown(after, requests, caller), tree: after };
   },
 
   async 'tasks/result'(tree, requests, caller) {
@@ -89,7 +88,7 @@ export function isTaskMethod(method: unknown): method is TaskMethodName {
   return taskMethods.includes(method as TaskMethodName);
 }
 
-/** Carries out a method, if the caller's dialect has it. */
+/** Answers a task method, if the caller's dialect has it. */
 export async function answerTo(
   method: TaskMethodName,
   requests: TaskService,
@@ -99,10 +98,10 @@ export async function answerTo(
   if (!caller.dialect.methods.includes(method)) throw new NotOffered('Method not found');
   spendOn(method, caller);
   if (method === 'tasks/list') return { result: await taskList(requests, caller, params) };
-  return methods[method](await known(requests, caller, params, method), requests, caller, params);
+  return methods[method](await authorizedTree(requests, caller, params, method), requests, caller, params);
 }
 
-/** Refuses a method that its caller has asked for too often. */
+/** Counts a request, and refuses it if the caller exceeds the rate. */
 export function spendOn(method: TaskMethodName, { limiter, owner }: Caller): void {
   limiter?.spend(owner, spendings[method] ?? 'reads');
 }
@@ -117,26 +116,26 @@ function responsesIn({ inputResponses }: JsonObject, method: string): JsonObject
   throw new InvalidParams(`${method} needs "inputResponses": an object with an answer for each key.`);
 }
 
-/** What `tasks/get` shows. */
-async function lookAt(
+/** The tree for `tasks/get`. */
+async function getForPoll(
   tree: TaskTree,
   requests: TaskService,
   caller: Caller,
   params: JsonObject,
 ): Promise<TaskTree> {
   requests.observer.polled();
-  caller.limiter?.polled(tree.root);
+  caller.limiter?.recordPoll(tree.root);
   const { phase, createdAt } = tree.root;
   const leftMs = Math.min(firstPollMs, createdAt + firstPollMs - requests.now);
   if (phase === 'done' || phase === 'waiting' || leftMs <= 0) return tree;
   await settledWithin(requests, tree.root, leftMs);
-  return known(requests, caller, params, 'tasks/get');
+  return authorizedTree(requests, caller, params, 'tasks/get');
 }
 
-/** Clients poll right after the call, and then not for a second. A poll in the first moments of a task waits them out. */
+/** Clients poll right after the call, and then not for a second. So the first poll waits until the task is this old. */
 const firstPollMs = 20;
 
-/** Resolves when the task has ended or asks, at the latest after that time. */
+/** Resolves when the task has ended or asks a question, or after that time. */
 async function settledWithin(requests: TaskService, { id, rootId }: Task, ms: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = runtime.setTimeout(resolve, ms);
@@ -150,12 +149,12 @@ async function settledWithin(requests: TaskService, { id, rootId }: Task, ms: nu
 
 const settling: ReadonlySet<TaskEvent['type']> = new Set(['finished', 'removed', 'asked']);
 
-function shownNow(tree: TaskTree, requests: TaskService, caller: Caller): JsonObject {
+function shown(tree: TaskTree, requests: TaskService, caller: Caller): JsonObject {
   return noteReadIn(caller.dialect.shown(tree, requests.now), requests, tree, caller);
 }
 
-/** A task of this caller as it sees tasks: as a whole tree, or alone with its links. */
-export function view(
+/** Loads a task of this caller as the caller sees tasks: as a whole tree, or alone with its links. */
+export function loadTree(
   requests: TaskService,
   { owner, sender }: Pick<Caller, 'owner' | 'sender'>,
   id: TaskId,
@@ -163,18 +162,18 @@ export function view(
   return sender.knowsSubtasks ? requests.linked(id, owner) : requests.tree(id, owner);
 }
 
-/** The root of the tree that it is part of. */
+/** The root of the whole tree. */
 export function topOf({ root, links }: TaskTree): Task {
   return links?.top ?? root;
 }
 
-/** A published task, if this caller may see it. */
-export async function visible(
+/** Loads a published task if this caller may see it. */
+export async function visibleTree(
   requests: TaskService,
   caller: Caller,
   id: TaskId,
 ): Promise<TaskTree | undefined> {
-  const tree = await view(requests, caller, id);
+  const tree = await loadTree(requests, caller, id);
   return tree && isVisible(tree, caller) ? tree : undefined;
 }
 
@@ -183,13 +182,13 @@ function isVisible(tree: TaskTree, caller: Caller): boolean {
   return top.owner === caller.owner && !top.unpublished && !isNamedElsewhere(top, caller);
 }
 
-/** By the name that its requestor gave it, or else by its id. */
+/** Loads a task by the name that its caller chose, or else by its id. */
 async function byName(requests: TaskService, caller: Caller, taskId: string): Promise<TaskTree | undefined> {
-  const named = await visible(requests, caller, await idOfName(requests, caller, taskId));
-  return named ?? view(requests, caller, taskId);
+  const named = await visibleTree(requests, caller, await idOfName(requests, caller, taskId));
+  return named ?? loadTree(requests, caller, taskId);
 }
 
-/** Applies answers by their keys on the root. Those to questions that are not open are passed over. */
+/** Applies answers by their keys on the root. Answers to questions that are not open are ignored. */
 export async function answerQuestions(
   requests: TaskService,
   tree: TaskTree,
@@ -206,7 +205,8 @@ export async function answerQuestions(
   if (byTask.size > 0) await requests.answer(topOf(tree).id, byTask, actorOf(caller));
 }
 
-export async function known(
+/** Loads the task of a request. Refuses if the caller may not see it. */
+export async function authorizedTree(
   requests: TaskService,
   caller: Caller,
   { taskId }: JsonObject,
@@ -216,11 +216,11 @@ export async function known(
   const isOlder = isOlderCaller(caller) && method !== 'tasks/update';
   if (!dialect.admits(sender) && !isOlder) throw dialect.tasksRequired(method);
   if (typeof taskId !== 'string') throw new InvalidParams(`${method} needs "taskId": a string.`);
-  // Polls come this way, a hundred thousand a minute: each function more that waits for another costs them dear.
-  const found = await (dialect.callerNamesTasks ? byName : view)(requests, caller, taskId);
+  // A hot path for polls, a hundred thousand per minute: each additional async function is expensive.
+  const found = await (dialect.callerNamesTasks ? byName : loadTree)(requests, caller, taskId);
   const tree = found && isVisible(found, caller) ? found : undefined;
-  if (!tree) caller.limiter?.missed(caller);
-  // Whoever knows only the older tasks may still come back to those, and to no others.
+  if (!tree) caller.limiter?.recordMiss(caller);
+  // A caller that supports only the older tasks may see those, and no others.
   if (isOlder && tree?.root.origin.dialect !== tasksOf2025.revision) throw dialect.tasksRequired(method);
   if (!tree) throw denied(requests, caller, taskId, method);
   return tree;
@@ -230,11 +230,11 @@ function isOlderCaller({ dialect, sender }: Caller): boolean {
   return !dialect.admits(sender) && sender.hasOlderTasks === true;
 }
 
-// --- Names that requestors give their tasks (SEP-1686) -----------------------------------------------------
+// --- Task names that callers choose (SEP-1686) -------------------------------------------------------------
 
 /**
- * The id of a task with a name is computed from the name, the session and the owner. So there is no index of names, and
- * nobody else can compute the id.
+ * The id of a named task is computed from the name, the session and the owner. So no index of names is needed, and no
+ * other caller can compute the id.
  */
 export async function idOfName(requests: TaskService, caller: Caller, name: string): Promise<TaskId> {
   const secret = await requests.secret('task names');
@@ -242,7 +242,7 @@ export async function idOfName(requests: TaskService, caller: Caller, name: stri
   return keyedId(secret, scoped);
 }
 
-/** To those that name tasks themselves, the names of another session mean nothing. */
+/** True for a task that was named in another session: task names are valid only in their session. */
 function isNamedElsewhere({ origin }: Task, { dialect, session = '' }: Caller): boolean {
   return dialect.callerNamesTasks && origin.named !== undefined && origin.named.session !== session;
 }
@@ -254,7 +254,7 @@ const cursorLifeMs = 24 * 3_600_000;
 
 async function taskList(requests: TaskService, caller: Caller, { cursor }: JsonObject): Promise<JsonObject> {
   if (caller.owner === anonymous)
-    throw new NotOffered('tasks/list is not offered to callers that cannot be told apart: show a token.');
+    throw new NotOffered('tasks/list is not available to anonymous callers: send a token.');
   const { dialect, sender, owner } = caller;
   const kind = sender.knowsSubtasks ? 'cursors with subtasks' : 'cursors';
   const cursors = new Sealer(await requests.secret('cursors'), `${kind} of ${owner}`);
@@ -273,11 +273,11 @@ async function taskList(requests: TaskService, caller: Caller, { cursor }: JsonO
 
 interface Trees {
   readonly trees: readonly TaskTree[];
-  /** Where the next page begins, if there is one. */
+  /** The start of the next page, if there is one. */
   readonly next: string | undefined;
 }
 
-/** A task in a list is shown as tasks/get would show it, subtasks' questions included. */
+/** A page of root tasks, with the questions of their subtasks as in tasks/get. */
 async function roots(requests: TaskService, owner: string, from: string | undefined): Promise<Trees> {
   const page = await requests.list(owner, pageSize, from);
   const trees = await Promise.all(
@@ -286,50 +286,50 @@ async function roots(requests: TaskService, owner: string, from: string | undefi
   return { trees, next: page.nextCursor };
 }
 
-/** Where a page of trees begins: in the tree of a root, behind one of its tasks; before that root, or anywhere. */
-interface Place {
+/** The start of a page: a root, or a task in the tree of that root. */
+interface Position {
   readonly rootId?: string;
-  readonly after?: Mark;
-  /** The store's own cursor, behind that root. */
-  readonly behind?: string;
+  readonly after?: SortKey;
+  /** The store's cursor after that root. */
+  readonly cursor?: string;
 }
 
-/** A task's place in the list of its tree. It never changes, so nothing that is added later moves what was there. */
-type Mark = readonly [createdAt: number, depth: number, id: string];
+/** The sort key of a task in its tree. It never changes, so later additions do not move a task. */
+type SortKey = readonly [createdAt: number, depth: number, id: string];
 
-/** Tree after tree; of each what is new comes last, wherever in it that is. */
+/** A page of tasks, tree after tree. New tasks of a tree come last. */
 async function withSubtasks(requests: TaskService, owner: string, from: string | undefined): Promise<Trees> {
   const trees: TaskTree[] = [];
-  let place: Place = from === undefined ? {} : JSON.parse(from);
+  let position: Position = from === undefined ? {} : JSON.parse(from);
   while (true) {
-    if (place.rootId !== undefined) {
-      const { rootId, after, ...behind } = place;
+    if (position.rootId !== undefined) {
+      const { rootId, after, ...nextRoot } = position;
       const rest = inOrder(await requests.allLinked(rootId), after);
       const room = pageSize - trees.length;
       trees.push(...rest.slice(0, room));
       if (rest.length > room)
-        return { trees, next: JSON.stringify({ rootId, after: markOf(trees.at(-1)!), ...behind }) };
-      if (behind.behind === undefined) return { trees, next: undefined };
-      place = behind;
-      if (trees.length === pageSize) return { trees, next: JSON.stringify(place) };
+        return { trees, next: JSON.stringify({ rootId, after: sortKeyOf(trees.at(-1)!), ...nextRoot }) };
+      if (nextRoot.cursor === undefined) return { trees, next: undefined };
+      position = nextRoot;
+      if (trees.length === pageSize) return { trees, next: JSON.stringify(position) };
     }
-    const { tasks, nextCursor } = await requests.list(owner, 1, place.behind);
+    const { tasks, nextCursor } = await requests.list(owner, 1, position.cursor);
     const [root] = tasks;
     if (!root) return { trees, next: undefined };
-    place = { rootId: root.id, ...(nextCursor !== undefined && { behind: nextCursor }) };
+    position = { rootId: root.id, ...(nextCursor !== undefined && { cursor: nextCursor }) };
   }
 }
 
-function inOrder(all: readonly TaskTree[], after: Mark | undefined): TaskTree[] {
-  const sorted = all.toSorted((a, b) => compared(markOf(a), markOf(b)));
-  return after ? sorted.filter((tree) => compared(markOf(tree), after) > 0) : sorted;
+function inOrder(all: readonly TaskTree[], after: SortKey | undefined): TaskTree[] {
+  const sorted = all.toSorted((a, b) => compare(sortKeyOf(a), sortKeyOf(b)));
+  return after ? sorted.filter((tree) => compare(sortKeyOf(tree), after) > 0) : sorted;
 }
 
-function markOf({ root: { createdAt, depth, id } }: TaskTree): Mark {
+function sortKeyOf({ root: { createdAt, depth, id } }: TaskTree): SortKey {
   return [createdAt, depth, id];
 }
 
-function compared(a: Mark, b: Mark): number {
+function compare(a: SortKey, b: SortKey): number {
   return a[0] - b[0] || a[1] - b[1] || (a[2] < b[2] ? -1 : Number(a[2] > b[2]));
 }
 
@@ -340,6 +340,6 @@ function opened(cursors: Sealer, cursor: unknown, now: number): string | undefin
   throw new InvalidParams(
     sealed.problem === 'expired'
       ? 'This cursor has expired. Start again without one.'
-      : 'This cursor was not made by this server for this caller. Start again without one.',
+      : 'This server did not issue this cursor to this caller. Start again without one.',
   );
 }

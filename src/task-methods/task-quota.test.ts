@@ -4,7 +4,7 @@ import { ManualClock } from '../testing/manual-clock.ts';
 import { defaultLimits, type Limits } from './limits.ts';
 import { TaskQuota } from './task-quota.ts';
 
-/** A server with these limits, and a store that knows who has how many tasks. */
+/** A quota with these limits, and a fake store with the number of tasks of each owner. */
 function quota(
   limits: Partial<Limits>,
   { tasks = new Map<string, number>(), storing = async () => {} } = {},
@@ -36,17 +36,17 @@ function quota(
   return { clock, take, tasks, counted: () => counts };
 }
 
-test('the last tenth is for owners that have hardly any tasks', async () => {
+test('the last tenth is reserved for owners with few tasks', async () => {
   const { take } = quota({ liveTasks: 10 });
   for (let n = 0; n < 9; n++) expect(await take('greedy')).toBe('taken');
   expect(await take('greedy')).toBe('liveTasks');
   expect(await take('modest')).toBe('taken');
-  // And then there is no more.
+  // Now the quota is exhausted.
   expect(await take('modest')).toBe('liveTasks');
   expect(await take('late')).toBe('liveTasks');
 });
 
-test('a server that is full counts again after a while, not for everybody that it refuses', async () => {
+test('a full server counts again after a while, not for each refusal', async () => {
   const { take, tasks, clock, counted } = quota({ storedTasks: 2 });
   for (const owner of ['ada', 'bob']) expect(await take(owner)).toBe('taken');
   expect(await take('cy')).toBe('storedTasks');
@@ -58,13 +58,13 @@ test('a server that is full counts again after a while, not for everybody that i
   expect(await take('cy')).toBe('taken');
 });
 
-test('calls that come at once do not overlook each other', async () => {
+test('calls at the same time do not exceed the limit', async () => {
   const { take } = quota({ liveTasksPerOwner: 5 });
   const taken = await Promise.all(Array.from({ length: 20 }, () => take('ada')));
   expect(taken.filter((one) => one === 'taken')).toHaveLength(5);
 });
 
-test('where nothing is limited nothing is counted', async () => {
+test('without limits nothing is counted', async () => {
   const none = Number.POSITIVE_INFINITY;
   const { take, counted } = quota({
     liveTasks: none,
@@ -76,7 +76,7 @@ test('where nothing is limited nothing is counted', async () => {
   expect(counted()).toBe(0);
 });
 
-test('processes that are flooded at the same time let in no more than one each beyond the limit', async () => {
+test('processes that are flooded at the same time exceed the limit by at most one task each', async () => {
   const tasks = new Map<string, number>();
   const storing = () => new Promise<void>((stored) => setTimeout(stored, Math.random() * 4));
   const replicas = Array.from({ length: 8 }, () => quota({ liveTasksPerOwner: 100 }, { tasks, storing }));
@@ -87,9 +87,9 @@ test('processes that are flooded at the same time let in no more than one each b
   expect(taken).toBeLessThan(100 + replicas.length);
 });
 
-test('far from the limit few are counted', async () => {
+test('far from the limit the store is rarely counted', async () => {
   const { take, counted } = quota({});
   for (let n = 0; n < 300; n++) expect(await take('ada')).toBe('taken');
-  // Twice each time: those that are live, and those that are kept.
+  // Each count makes two queries: live tasks and stored tasks.
   expect(counted()).toBeLessThan(30);
 });

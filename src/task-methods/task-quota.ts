@@ -1,8 +1,8 @@
 /**
- * How many tasks an owner may have, and how many there may be in all. Tasks are counted in the store now and then, and
- * each process adds those that it creates in between. Until it counts again a process creates no more than a small part
- * of what was left, so that several processes stay within a limit together. Near a limit that part is one task, which
- * is stored before the next count.
+ * Limits the number of tasks per owner and in total. A process counts the tasks in the store from time to time, and adds
+ * those that it creates between two counts. Between two counts it creates only a small share of the remaining quota, so
+ * that several processes together stay within the limit. Near a limit that share is one task, which is stored before the
+ * next count.
  */
 import type { TaskService } from '../engine/task-service.ts';
 import type { Owner } from '../model/task.ts';
@@ -10,24 +10,24 @@ import { type Limits, overLimit } from './limits.ts';
 
 /** How long a count is used. */
 const usedForMs = 30_000;
-/** The same for a count of all tasks that found hardly any room: those who are refused must not cause more counts. */
+/** The same for a count of all tasks near the limit: refusals must not cause more counts. */
 const fullForMs = 5_000;
-/** The part of what is left that one process may create between two counts. */
+/** The share of the remaining quota that one process may create between two counts. */
 const share = 1 / 32;
-/** … and of all tasks the part of their limit: counting all of them takes long. */
+/** For all tasks: at least this share of their limit, because counting all of them takes long. */
 const shareOfAll = 1 / 1_000;
-/** Owners with more than this part of the limit of all tasks do not get at its last tenth. */
-const modestPart = 1 / 1_000;
+/** Owners with more than this share of the limit of all tasks cannot use its reserved tenth. */
+const modestShare = 1 / 1_000;
 const unreserved = 0.9;
-/** Owners whose counts are remembered. */
-const mostOwners = 10_000;
+/** The maximum number of owners with a cached count. */
+const maxOwners = 10_000;
 
 const kinds = ['live', 'stored'] as const;
 type Kind = (typeof kinds)[number];
 type Numbers = Readonly<Record<Kind, number>>;
 
 interface Counted extends Numbers {
-  /** On the monotonic clock. */
+  /** By the monotonic clock. */
   readonly at: number;
   /** How many this process may create until it counts again. */
   readonly share: number;
@@ -43,7 +43,7 @@ export class TaskQuota {
   /** By owner; all tasks under undefined. */
   readonly #counted = new Map<Owner | undefined, Counted>();
   readonly #counting = new Map<Owner | undefined, Promise<void>>();
-  /** Tasks on their way into the store. */
+  /** Tasks that are being stored. */
   readonly #creating = new Set<Promise<unknown>>();
 
   constructor(limits: Limits) {
@@ -54,7 +54,7 @@ export class TaskQuota {
     this.#isUnlimited = !numbers.some(Number.isFinite);
   }
 
-  /** Creates a task of this owner, if there is room for it. */
+  /** Creates a task of this owner, or refuses it if a limit is reached. */
   async create<T>(requests: TaskService, owner: Owner, create: () => Promise<T>): Promise<T> {
     if (this.#isUnlimited) return create();
     for (let isRecounted = false; ; ) {
@@ -62,7 +62,7 @@ export class TaskQuota {
       const all = this.#counted.get(undefined);
       const { monotonic: now } = requests;
       const full = own && kinds.find((kind) => own[kind] + own.created >= this.#own[kind]);
-      // An owner may have made room since: nobody is refused before its tasks are counted again.
+      // Count again before a refusal: some tasks of the owner may have ended.
       if (full && isRecounted) throw overLimit(this.#limits, `${full}TasksPerOwner`);
       if (!own || full || own.created >= own.share || now - own.at > usedForMs) {
         await this.#count(requests, owner);
@@ -71,13 +71,13 @@ export class TaskQuota {
         await this.#count(requests, undefined);
       else {
         this.#refuseIfFull(own, all, now);
-        // Without a pause since the check: the next call must see this one.
+        // No await since the check: the next call must see this task.
         own.created++;
         all.created++;
         const creating = create();
-        const over = () => this.#creating.delete(creating);
+        const settled = () => this.#creating.delete(creating);
         this.#creating.add(creating);
-        creating.then(over, over);
+        creating.then(settled, settled);
         return creating;
       }
     }
@@ -85,21 +85,21 @@ export class TaskQuota {
 
   #refuseIfFull(own: Counted, all: Counted, now: number): void {
     for (const kind of kinds) {
-      const most = this.#all[kind];
-      const room = own[kind] + own.created > most * modestPart ? most * unreserved : most;
-      // The caller cannot make room: it can only come back.
-      if (all[kind] + all.created >= room)
+      const max = this.#all[kind];
+      const limit = own[kind] + own.created > max * modestShare ? max * unreserved : max;
+      // The caller cannot make room, only try again later.
+      if (all[kind] + all.created >= limit)
         throw overLimit(this.#limits, `${kind}Tasks`, Math.max(1_000, this.#usedUntil(all) - now));
     }
   }
 
-  /** Of a count of all tasks. */
+  /** How long a count of all tasks is used. */
   #usedUntil(all: Counted): number {
     const isNearlyFull = kinds.some((kind) => all[kind] >= this.#all[kind] * unreserved);
     return all.at + (isNearlyFull ? fullForMs : usedForMs);
   }
 
-  /** Calls that come at the same time wait for one count. */
+  /** Concurrent calls share one count. */
   #count(requests: TaskService, owner: Owner | undefined): Promise<void> {
     const counting =
       this.#counting.get(owner) ??
@@ -114,17 +114,17 @@ export class TaskQuota {
     const limits = owner === undefined ? this.#all : this.#own;
     const at = requests.monotonic;
     const count = async (kind: Kind) => {
-      // Of an owner without a limit it only matters whether it has hardly any tasks.
+      // For an owner without a limit it only matters whether it has few tasks.
       const upTo =
         owner === undefined || Number.isFinite(limits[kind])
           ? limits[kind]
-          : Math.ceil(this.#all[kind] * modestPart) + 1;
+          : Math.ceil(this.#all[kind] * modestShare) + 1;
       return Number.isFinite(upTo) ? requests.count(owner, kind, upTo) : 0;
     };
     const [live, stored] = [await count('live'), await count('stored')];
     const left = Math.min(limits.live - live, limits.stored - stored);
     const ofAll = owner === undefined ? Math.min(limits.live, limits.stored) * shareOfAll : 0;
-    if (this.#counted.size > mostOwners) this.#counted.clear();
+    if (this.#counted.size > maxOwners) this.#counted.clear();
     this.#counted.set(owner, {
       live,
       stored,

@@ -1,4 +1,4 @@
-/** Waiting for a task on behalf of an open request. */
+/** Waits for a task on behalf of an open request. */
 import { requestLeaseMs } from '../engine/rules/publication.ts';
 import type { TaskService } from '../engine/task-service.ts';
 import { Unavailable } from '../model/errors.ts';
@@ -8,20 +8,20 @@ import type { CommittedChange } from '../ports/store.ts';
 import type { StoreError } from '../ports/store-errors.ts';
 import { runtime } from '../runtime/runtime.ts';
 
-/** What a request waits for besides the end of its task. */
-export interface Patience {
+/** What ends a wait in addition to the end of the task. */
+export interface WaitOptions {
   /** The request was cancelled, or its connection closed. */
   readonly signal: AbortSignal;
-  /** After so long the wait is over, whatever the task does. */
+  /** The maximum length of the wait. */
   readonly windowMs?: number;
-  /** A subtask that is started ends the wait too. */
+  /** The start of a subtask ends the wait, too. */
   readonly untilStart?: boolean;
-  /** Questions that do not end the wait: they reach somebody in another way. */
-  readonly passesOver?: (request: InputRequest) => boolean;
+  /** Selects questions that do not end the wait, because they are asked in another way. */
+  readonly ignores?: (request: InputRequest) => boolean;
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** Work was done for the caller, and the store did not take what came of it. */
+/** The task did some work, but the store could not record the result. */
 export class ResultNotRecorded extends Unavailable {
   readonly #error: StoreError;
 
@@ -32,27 +32,27 @@ export class ResultNotRecorded extends Unavailable {
 
   get forCallers(): string {
     const [problem] = this.#error.forCallers.split('. ', 1);
-    return `${problem}. Some of the work was done, and could not be recorded: check before you repeat the call.`;
+    return `${problem}. Some of the work was done but could not be recorded: check it before you repeat the call.`;
   }
 }
 
 export type Waited = 'done' | 'asked' | 'started' | 'elapsed' | 'aborted';
 
-/** Resolves with the first thing that happens. The task is kept alive as long as the wait lasts. */
-export async function waitFor(requests: TaskService, id: TaskId, patience: Patience): Promise<Waited> {
-  const { signal, windowMs, untilStart = false, passesOver, onProgress } = patience;
+/** Resolves with the first event that ends the wait. The task is kept alive during the wait. */
+export async function waitFor(requests: TaskService, id: TaskId, options: WaitOptions): Promise<Waited> {
+  const { signal, windowMs, untilStart = false, ignores, onProgress } = options;
   const { promise, resolve, reject } = Promise.withResolvers<Waited>();
-  // It may be thrown while nobody waits for it yet.
+  // The promise may reject before it is awaited.
   promise.catch(() => {});
   const onAbort = () => resolve('aborted');
-  // What was asked is not part of the news.
-  const lookAgain = async () => {
-    const seen = await look(requests, id, patience).catch(() => undefined);
-    if (seen) resolve(seen);
+  // The event does not contain the question, so read the task.
+  const checkAgain = async () => {
+    const found = await check(requests, id, options).catch(() => undefined);
+    if (found) resolve(found);
   };
-  const hear = ({ taskId, events }: CommittedChange) => {
+  const onChange = ({ taskId, events }: CommittedChange) => {
     for (const event of events) {
-      if (event.type === 'asked' && passesOver) void lookAgain();
+      if (event.type === 'asked' && ignores) void checkAgain();
       else if (event.type === 'asked') resolve('asked');
       else if (event.type === 'childStarted' && untilStart) resolve('started');
       else if (taskId !== id) continue;
@@ -60,7 +60,7 @@ export async function waitFor(requests: TaskService, id: TaskId, patience: Patie
       else if (event.type === 'reported' && event.progress) onProgress?.(event.progress);
     }
   };
-  const unwatch = requests.watch(id, hear);
+  const unwatch = requests.watch(id, onChange);
   const unlisten = requests.onUnrecorded(id, (error) => reject(new ResultNotRecorded(error)));
   const closeWindow =
     windowMs === undefined ? undefined : requests.schedule(windowMs, () => resolve('elapsed'));
@@ -68,7 +68,7 @@ export async function waitFor(requests: TaskService, id: TaskId, patience: Patie
   signal.addEventListener('abort', onAbort, { once: true });
   try {
     if (signal.aborted) return 'aborted';
-    const already = await look(requests, id, patience);
+    const already = await check(requests, id, options);
     return already ?? (await promise);
   } finally {
     unlisten();
@@ -79,11 +79,11 @@ export async function waitFor(requests: TaskService, id: TaskId, patience: Patie
   }
 }
 
-/** Resolves when the task is done, or with the signal. Holds nothing but a listener. */
+/** Resolves when the task is done or the signal fires. Unlike `waitFor` it does not keep the task alive. */
 export async function untilDone(
   requests: TaskService,
   { id, rootId }: Pick<Task, 'id' | 'rootId'>,
-  { signal, onProgress }: Pick<Patience, 'signal' | 'onProgress'>,
+  { signal, onProgress }: Pick<WaitOptions, 'signal' | 'onProgress'>,
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   promise.catch(() => {});
@@ -107,15 +107,15 @@ export async function untilDone(
   }
 }
 
-/** What happened before anybody listened. */
-async function look(
+/** Checks for events before the watch started. */
+async function check(
   requests: TaskService,
   id: TaskId,
-  { untilStart, passesOver = () => false }: Patience,
+  { untilStart, ignores = () => false }: WaitOptions,
 ): Promise<Waited | undefined> {
   const tree = await requests.tree(id);
   if (!tree || tree.root.phase === 'done') return 'done';
   const open = [tree.root, ...tree.descendants].flatMap(openInputs);
-  if (open.some(({ request }) => !passesOver(request))) return 'asked';
+  if (open.some(({ request }) => !ignores(request))) return 'asked';
   return untilStart && tree.root.childCount > 0 ? 'started' : undefined;
 }

@@ -43,7 +43,7 @@ test.each([
   expect(denied.map(({ taskId }) => taskId)).toEqual(ids);
   expect(traces[0]).toEqual(traces[1]);
   expect(traces[0]).toMatchObject({ owner: 'owner:bob', by: 'caller', dialect });
-  expect(traces[0]!.reason).toBe(`${method}: there is no such task of this owner.`);
+  expect(traces[0]!.reason).toBe(`${method}: this owner has no such task.`);
 });
 
 test('the log of a task shows who asked for it in vain', async () => {
@@ -62,7 +62,7 @@ test('a subscription to a stranger’s task is denied', async () => {
   const subscription = await laterBob.listen([taskId]);
   await subscription.next();
   subscription.close();
-  const reason = 'subscriptions/listen: there is no such task of this owner.';
+  const reason = 'subscriptions/listen: this owner has no such task.';
   expect(await logOf(tasks, { taskId, action: 'denied' })).toMatchObject([{ owner: 'owner:bob', reason }]);
 });
 
@@ -70,7 +70,7 @@ test('a token that is not good is denied, and nobody knows whose request it was'
   const { tasks, url } = await serving();
   await new RawClient(url, { token: 'stolen' }).open('tasks/get', { taskId: 'any' }).reply.catch(() => {});
   expect(await logOf(tasks, { action: 'denied' })).toMatchObject([
-    { owner: null, taskId: null, reason: 'No token that is good for this (401).' },
+    { owner: null, taskId: null, reason: 'No valid token for this request (401).' },
   ]);
 });
 
@@ -80,7 +80,7 @@ test('the session of another is denied', async () => {
   mallory.sessionId = ada.sessionId;
   await mallory.request('tasks/list');
   expect(await logOf(tasks, { action: 'denied' })).toMatchObject([
-    { owner: 'owner:bob', taskId: null, reason: 'There is no such session of this owner.' },
+    { owner: 'owner:bob', taskId: null, reason: 'This owner has no such session.' },
   ]);
 });
 

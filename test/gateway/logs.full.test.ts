@@ -226,7 +226,7 @@ test('where an upstream does not say of which call it speaks, nobody hears what 
     const drive = new UpstreamCall(owner);
     drive.task = { id: `task of ${owner}`, progress: () => {}, setStatusMessage: () => {} };
     logs
-      .listen({ level: 'info', tell: ({ data }) => heard.push(`${owner}: ${data}`) })
+      .listen({ level: 'info', write: ({ data }) => heard.push(`${owner}: ${data}`) })
       .isFor(Promise.resolve(`task of ${owner}`));
     await Promise.resolve();
     drives.push(drive);

@@ -2,6 +2,7 @@
 import { Client } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { readJournal } from '../../src/engine/replay/journal.ts';
 import type { Duration } from '../../src/index.ts';
 import { untilEnd } from '../kit/lifetime.ts';
 import { Program, sources } from '../kit/process.ts';
@@ -25,12 +26,26 @@ function serveAt(place: Place, handOver: Duration = '200ms'): Promise<HttpProces
   return serve(settingsOf(place, handOver));
 }
 
-test('a task that was handed over goes on in the next process: task_wait, task_answer and the result are there, and no step runs twice', async () => {
+/** Resolves when the step is recorded in the journal. Until then a restarted server rightly runs it again. */
+async function stepRecorded(place: Place, name: string): Promise<void> {
+  const recorded = () => {
+    const rows = queryFile(
+      place.database,
+      'select journal from commits where journal is not null order by version',
+    );
+    const { calls, entries } = readJournal(rows.flatMap(({ journal }) => JSON.parse(String(journal))));
+    return entries.map(({ call }) => calls[call]!.name);
+  };
+  await expect.poll(recorded).toContain(name);
+}
+
+test('a handed-over task resumes in the next process: task_wait, task_answer and the result work, and no step runs twice', async () => {
   const place = new Place();
   const { trace } = place.work();
   const first = await serveAt(place);
   const call = { topic: 'tides', restMs: 400, trace };
   const taskId = idIn((await first.client(plain).call('report', call)).result);
+  await stepRecorded(place, 'searched');
   await first.kill();
 
   const second = await serveAt(place);
@@ -49,6 +64,7 @@ test('a task that was handed over goes on in the next process: task_wait, task_a
   const third = await serveAt(place);
   const answers = { signature: accept({ name: 'Ada' }) };
   await third.client(plain).call('task_answer', { taskId, answers });
+  await stepRecorded(place, 'signed');
   await third.kill();
 
   const fourth = await serveAt(place);

@@ -45,7 +45,7 @@ test('a client that cannot be asked is handed the question over at once, with it
 
   expect(text).toContain(`task_answer with {"taskId":"${taskId}","answers":{"name":…}}`);
   const answered = await client.call('task_answer', { taskId, answers: { name: ada } });
-  expect(textOf(answered.result)).toMatch(/^The answer was passed on\./);
+  expect(textOf(answered.result)).toMatch(/^The answer was sent\./);
   expect(answered.result.structuredContent).toMatchObject({ taskId, next: { tool: 'task_wait' } });
   expect((await client.call('task_wait', { taskId })).result).toMatchObject({
     content: [{ text: 'Hello, Ada!' }],
@@ -385,9 +385,9 @@ describe('an answer that does not fit is refused in words, and loses nothing', (
     ['a bare value', { name: 'Ada' }, 'it must be an object'],
     ['null', { name: null }, 'it must be an object'],
     ['a list', { name: [ada] }, 'it must be an object'],
-    ['a key that was not asked', { nmae: ada }, 'Open are: "name"'],
+    ['a key that was not asked', { nmae: ada }, 'Open questions: "name"'],
     ['a key beside the right one that was not asked', { name: ada, extra: ada }, 'No answer was applied'],
-    ['a key of every object', JSON.parse('{"__proto__": {"action": "accept"}}'), 'Open are: "name"'],
+    ['a key of every object', JSON.parse('{"__proto__": {"action": "accept"}}'), 'Open questions: "name"'],
     ['nothing', {}, 'needs "answers"'],
     ['a text', 'Ada', 'needs "answers"'],
     ['a list of answers', [ada], 'needs "answers"'],
@@ -414,7 +414,7 @@ describe('an answer that does not fit is refused in words, and loses nothing', (
     await client.call('task_answer', { taskId, answers: { name: ada } });
     const again = await client.call('task_answer', { taskId, answers: { name: accept({ name: 'Eve' }) } });
     expect(again.result).toMatchObject({ isError: true });
-    expect(textOf(again.result)).toContain('or has its answer already');
+    expect(textOf(again.result)).toContain('has no open question');
     expect((await client.call('task_wait', { taskId })).result).toMatchObject({
       content: [{ text: 'Hello, Ada!' }],
     });

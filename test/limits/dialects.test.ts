@@ -165,7 +165,7 @@ describe.each(dialects)('%s', (dialect) => {
       const { message, status, headers } = await asked(face, ask(face, taskId));
       expect(message.error).toMatchObject({
         code: codes[dialect] ?? -32603,
-        message: expect.stringMatching(/more than \d+/),
+        message: expect.stringMatching(/(at most|more than) \d+/i),
         data: { reason: 'limit', limit },
       });
       expect(message.error.data.retryAfterMs > 0).toBe(passes);

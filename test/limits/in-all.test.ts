@@ -17,7 +17,7 @@ test('an owner that floods the server leaves the last tenth of it to others', as
   for (let n = 0; n < 9; n++) expect((await call(ada)).error).toBe(undefined);
   const { error } = await call(ada);
   expect(error.data).toMatchObject({ limit: 'liveTasks' });
-  expect(error.message).toContain('No more than 10 tasks at a time on this server');
+  expect(error.message).toContain('At most 10 live tasks on this server');
   expect((await call(bob)).result.task.status).toBe('working');
   expect((await call(bob)).error.data).toMatchObject({ limit: 'liveTasks' });
 });

@@ -28,7 +28,7 @@ test('S1686-79, S2025-103: an owner has no more live tasks than it may, and anot
   for (let n = 0; n < 2; n++) await ada.start('nap', { ms: 60_000 });
   const { error } = await ada.call('nap', { ms: 60_000 }, { task: {} });
   expect(error).toMatchObject(overLimit('liveTasksPerOwner'));
-  expect(error.message).toContain('No more than 2 tasks at a time');
+  expect(error.message).toContain('At most 2 live tasks');
   expect((await bob.call('nap', { ms: 60_000 }, { task: {} })).result.task.status).toBe('working');
 });
 

@@ -47,7 +47,7 @@ test('a session that was ended makes room, and one that is in use does not go', 
   await two.listen(streams[1].signal);
   const refused = await new Peer(url, { token: 'token-a' }).request('initialize', opening);
   expect(refused.error).toMatchObject({ code: -32603, data: { reason: 'limit', limit: 'sessionsPerOwner' } });
-  expect(refused.error.message).toContain('No more than 2 sessions');
+  expect(refused.error.message).toContain('At most 2 sessions');
   await fetch(url, { method: 'DELETE', headers: one.headers() });
   expect(await statusOf(await opened(url, 'token-a'))).toBe(200);
   expect(await statusOf(two)).toBe(200);

@@ -39,7 +39,7 @@ test.each([
     );
   expect((await tasks.get(id))!.phase).toBe('queued');
   const denied = await logOf(tasks, { action: 'denied' });
-  expect(denied[0]).toMatchObject({ owner: null, reason: 'Operator: no token that is good for this (401).' });
+  expect(denied[0]).toMatchObject({ owner: null, reason: 'Operator: no valid token (401).' });
 });
 
 test('a token in the URL is ignored', async () => {

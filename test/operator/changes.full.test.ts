@@ -224,7 +224,7 @@ test('a caller cannot use up the streams of the operator or other callers', asyn
   await Promise.all(Array.from({ length: 8 }, () => listen(api, adasToken)));
   const more = await send<{ error: { message: string } }>(`${api}/changes`, { token: adasToken });
   expect(more).toMatchObject({ status: 503, headers: { 'retry-after': '10' } });
-  expect(more.body.error.message).toContain('No more than 8 of a caller');
+  expect(more.body.error.message).toContain('at most 8 per caller');
   await listen(api, bobsToken);
   await listen(api);
 });

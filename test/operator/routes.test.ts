@@ -260,15 +260,15 @@ test('a large result is omitted from the details, and returned by its own reques
 });
 
 test.each([
-  ['/tasks?status=done', '"status" is "done"; use some of: queued, running'],
+  ['/tasks?status=done', 'Unknown "status": "done". Use one or more of: queued, running'],
   ['/tasks?limit=0', '"limit" must be a whole number from 1 to 500.'],
   ['/tasks?limit=many', '"limit" is "many"; use a whole number.'],
   ['/tasks?since=yesterday', '"since" is "yesterday"; use a whole number, milliseconds since 1970.'],
-  ['/tasks?state=failed', 'There is no "state" here; use some of: status, tool'],
-  ['/tasks?tool=a&tool=b', '"tool" is said 2 times; say it once.'],
+  ['/tasks?state=failed', 'Unknown parameter "state". Use one or more of: status, tool'],
+  ['/tasks?tool=a&tool=b', '"tool" occurs 2 times; use it once.'],
   ['/tasks?cursor=rubbish', 'cursor'],
   ['/overview?window=1', '"window" must be a whole number of milliseconds'],
-  ['/about?x=1', 'There is no "x" here; leave it out.'],
+  ['/about?x=1', 'Unknown parameter "x". Remove it.'],
 ])('GET %s is refused with the reason', async (path, message) => {
   const { ask } = await stage({ works: false });
   expect(await ask(path)).toMatchObject({

@@ -88,7 +88,7 @@ describe('signed tokens', () => {
   });
 
   const wrong: [string, string, (issuer: Issuer) => Promise<string> | string][] = [
-    ['one that is no JWT', 'It is no signed JWT.', () => 'rubbish'],
+    ['one that is no JWT', 'It is not a signed JWT.', () => 'rubbish'],
     ['an expired one', 'It has expired.', (issuer) => issuer.sign({ exp: now() - 60 })],
     ['one without an end', 'It has no "exp".', (issuer) => issuer.sign({ exp: undefined })],
     ['one that is not valid yet', 'It is not valid yet.', (issuer) => issuer.sign({ nbf: now() + 60 })],
@@ -100,19 +100,19 @@ describe('signed tokens', () => {
     ['one without an audience', 'It has no "aud".', (issuer) => issuer.sign({ aud: undefined })],
     [
       'one of another issuer',
-      'It is of another issuer.',
+      'It was issued by another issuer.',
       (issuer) => issuer.sign({ iss: 'https://x.example' }),
     ],
     ['one without a subject', 'It has no "sub".', (issuer) => issuer.sign({ sub: undefined })],
-    ['one whose subject is no text', 'Its "sub" must be a text.', (issuer) => issuer.sign({ sub: 7 })],
     [
-      'one whose end is no number',
-      'Its "exp" is not as it must be.',
-      (issuer) => issuer.sign({ exp: 'never' }),
+      'one whose subject is no text',
+      'Its "sub" must be a non-empty string.',
+      (issuer) => issuer.sign({ sub: 7 }),
     ],
+    ['one whose end is no number', 'Its "exp" is invalid.', (issuer) => issuer.sign({ exp: 'never' })],
     [
       'an unsigned one',
-      'It is not signed with an algorithm that is accepted here.',
+      'Its signature algorithm is not accepted here.',
       (issuer) => forged(issuer, { alg: 'none' }, () => ''),
     ],
     [
@@ -122,7 +122,7 @@ describe('signed tokens', () => {
     ],
     [
       'one signed with the public key as a secret',
-      'It is not signed with an algorithm that is accepted here.',
+      'Its signature algorithm is not accepted here.',
       (issuer) =>
         forged(issuer, { alg: 'HS256', kid: 'first' }, (signed) =>
           createHmac('sha256', JSON.stringify(issuer.keys[0]!.jwk)).update(signed).digest('base64url'),
@@ -143,7 +143,7 @@ describe('signed tokens', () => {
     ],
     [
       'one signed with a key of someone else',
-      'It is signed with a key that its issuer does not publish.',
+      'Its issuer does not publish the key that signed it.',
       async (issuer) => issuer.sign({}, await signingKey('unheard of')),
     ],
   ];
@@ -258,7 +258,7 @@ describe('the keys of an issuer', () => {
         status: 503,
         body: {
           error: 'temporarily_unavailable',
-          error_description: expect.stringContaining('cannot be fetched'),
+          error_description: expect.stringContaining('could not be fetched'),
         },
         challenge: null,
         retryAfter: '5',

@@ -66,7 +66,7 @@ export class SessionLogs {
 
   tell(message: LogMessage): void {
     for (const [stream, level = usualLevel] of this.#sessions)
-      if (isAtLeast(message.level, level)) stream.tell(message);
+      if (isAtLeast(message.level, level)) stream.write(message);
   }
 
   #changed(): void {
@@ -145,7 +145,7 @@ export class UpstreamLogs {
     if (!isLogLevel(level)) return;
     const message = { level, logger: this.#nameOf(logger), data };
     for (const log of this.#hearers(drive ?? this.#driveOf(params)))
-      if (isAtLeast(level, log.level)) log.tell(message);
+      if (isAtLeast(level, log.level)) log.write(message);
     this.#sessions.tell(message);
   }
 

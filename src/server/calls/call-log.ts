@@ -1,6 +1,6 @@
 /**
- * Log messages on their way to clients. On 2026-07-28 a request names the level from which on it wants to hear what is
- * logged while it is carried out; it hears that on the stream of its own answer, and nothing after it.
+ * Log messages for clients. On 2026-07-28 a request names a minimum log level. Messages of its own call are sent on the
+ * stream of its answer, and none after the answer.
  */
 import type { ServerContext } from '@modelcontextprotocol/server';
 import { logLevelKey } from '../../dialects/2026-07-28/names.ts';
@@ -35,23 +35,23 @@ export interface LogMessage {
   readonly data: unknown;
 }
 
-/** A request that hears what is logged while it is carried out. */
+/** The log of one call, for a request that asked for it. */
 export interface CallLog {
   readonly level: LogLevel;
-  tell(message: LogMessage): void;
+  write(message: LogMessage): void;
 }
 
-/** What such a request is about. */
+/** Selects the log messages of one call, until `end()`. */
 export interface Listening {
-  /** Before that task begins. */
-  isFor(making: Promise<TaskId>): void;
+  /** Sets the task of the call. Called before that task begins. */
+  isFor(creating: Promise<TaskId>): void;
   end(): void;
 }
 
-/** What is sent before its reader has to take some of it. The SDK's streams hold all that is not read. */
+/** The maximum that is buffered for a reader. The SDK's streams buffer without a limit. */
 const maxUnread = { messages: 1_000, characters: 1_048_576 };
 
-/** The log of one reader. Messages that come faster than they are read are dropped, and the reader is told how many. */
+/** The log stream of one reader. It drops messages that come faster than they are read, and reports how many. */
 export class LogStream {
   readonly #send: (message: LogMessage) => Promise<void>;
   readonly #drained: () => Promise<void>;
@@ -61,7 +61,7 @@ export class LogStream {
   #isWaiting = false;
   #isClosed = false;
 
-  /** `send` puts a message on the stream; `drained` resolves when the reader has taken all of them. */
+  /** `send` writes a message to the stream; `drained` resolves when the reader has read all of them. */
   constructor(
     send: (message: LogMessage) => Promise<void>,
     drained: () => Promise<void> = () => Promise.resolve(),
@@ -70,28 +70,28 @@ export class LogStream {
     this.#drained = drained;
   }
 
-  tell(message: LogMessage): void {
+  write(message: LogMessage): void {
     if (this.#isClosed) return;
     const { messages, characters } = this.#unread;
     const size = JSON.stringify(message).length;
     const isFull = messages >= maxUnread.messages || characters + size > maxUnread.characters;
-    // A message that alone is larger than the limit is sent to a reader that has taken everything.
+    // A message that exceeds the limit by itself is sent when the buffer is empty.
     if (messages > 0 && (isFull || this.#omitted > 0)) this.#omitted++;
-    else this.#put(message, size);
+    else this.#push(message, size);
   }
 
-  /** Lets go of the reader. */
+  /** Flushes the stream and stops sending. */
   async close(): Promise<void> {
-    this.#tellOmitted();
+    this.#writeOmitted();
     this.#isClosed = true;
-    // The SDK sends nothing before this turn is over; an answer must not overtake it.
+    // The SDK sends only at the end of this turn of the event loop; the answer must not overtake the messages.
     if (this.#unread.messages > 0) await new Promise((resolve) => runtime.setImmediate(resolve));
   }
 
-  #put(message: LogMessage, size: number): void {
+  #push(message: LogMessage, size: number): void {
     this.#unread = { messages: this.#unread.messages + 1, characters: this.#unread.characters + size };
     this.#lastSent = this.#send(message);
-    // Nobody reads it any more, or nobody may be told.
+    // The reader is gone, or the transport refused the message.
     this.#lastSent.catch(() => {
       this.#isClosed = true;
     });
@@ -108,35 +108,35 @@ export class LogStream {
         messages: this.#unread.messages - messages,
         characters: this.#unread.characters - characters,
       };
-      this.#tellOmitted();
+      this.#writeOmitted();
     }
     this.#isWaiting = false;
   }
 
-  /** Where they would have been. */
-  #tellOmitted(): void {
+  /** Reports the number of dropped messages at their position in the stream. */
+  #writeOmitted(): void {
     const omitted = this.#omitted;
     if (omitted === 0 || this.#isClosed) return;
     this.#omitted = 0;
-    const data = `${omitted} log messages were left out here: they came faster than they were read.`;
-    this.#put({ level: 'warning', logger: 'holdfast', data }, data.length);
+    const data = `${omitted} log messages were dropped here: they came faster than they were read.`;
+    this.#push({ level: 'warning', logger: 'holdfast', data }, data.length);
   }
 }
 
-/** Opens the log of a request that wants one, if what it calls has one. */
+/** Opens the log of a request that asked for one, if the called tool has a log. */
 export function listeningOf(
   { listen }: Called,
   { mcpReq, http }: ServerContext,
-): { readonly onTask: (making: Promise<TaskId>) => void; readonly end: () => Promise<void> } | undefined {
+): { readonly onTask: (creating: Promise<TaskId>) => void; readonly end: () => Promise<void> } | undefined {
   const level = (mcpReq.envelope as JsonObject | undefined)?.[logLevelKey];
   if (!listen || !isLogLevel(level)) return undefined;
   const stream = new LogStream(
     (params) => mcpReq.notify({ method: 'notifications/message', params } as never),
     exchangeOf(http?.req)?.drained,
   );
-  const listening = listen({ level, tell: (message) => stream.tell(message) });
+  const listening = listen({ level, write: (message) => stream.write(message) });
   return {
-    onTask: (making) => listening.isFor(making),
+    onTask: (creating) => listening.isFor(creating),
     end: () => {
       listening.end();
       return stream.close();

@@ -1,37 +1,37 @@
 /**
- * When requests arrived, and what became of their answers. An answer over HTTP is delivered when its response is
- * finished, any other when its transport has written it. Until then its caller may be gone.
+ * Records whether the answers to requests were delivered. An answer over HTTP is delivered when its response is finished,
+ * any other when its transport has written it. Until then the caller may disconnect.
  */
 import type { ServerContext } from '@modelcontextprotocol/server';
-import type { Begun, MayJoin } from './tool-call.ts';
+import type { MayJoin, StartedCall } from './tool-call.ts';
 
-/** `'cancelled'`: the client cancelled its request, and gets no answer. */
+/** The outcome of an answer. `'cancelled'`: the client cancelled its request and gets no answer. */
 export type Fate = 'delivered' | 'lost' | 'cancelled';
 
-/** How the SDK says that a request was aborted because its connection was closed. */
+/** The code with which the SDK aborts a request whose connection was closed. */
 const closed = 'CONNECTION_CLOSED';
 
-/** What is known of an HTTP request besides the request itself. */
+/** What the server knows about an HTTP request in addition to the request itself. */
 export interface HttpExchange {
-  /** On the monotonic clock. */
+  /** By the monotonic clock. */
   readonly arrivedAt: number;
   readonly address?: string | undefined;
-  /** Whether its response was finished. */
+  /** Resolves when the response was finished, or cannot be finished. */
   readonly fate: () => Promise<Fate>;
-  /** Resolves when the client has read what was written to it, or is gone. */
+  /** Resolves when the client has read everything that was written, or is gone. */
   readonly drained: () => Promise<void>;
-  /** The call that the fast path has begun, until the SDK continues it. */
-  begun?: Begun | MayJoin | undefined;
+  /** The call that the fast path started, until the SDK continues it. */
+  started?: StartedCall | MayJoin | undefined;
 }
 
 const exchanges = new WeakMap<object, HttpExchange>();
 
-export function exchanged(request: Request, exchange: HttpExchange): Request {
+export function withExchange(request: Request, exchange: HttpExchange): Request {
   exchanges.set(request, exchange);
   return request;
 }
 
-/** Undefined if the request came another way. */
+/** Undefined if the request did not come over HTTP. */
 export function exchangeOf(request: object | undefined): HttpExchange | undefined {
   return request && exchanges.get(request);
 }
@@ -51,9 +51,9 @@ export class Deliveries {
       const { id, signal } = mcpReq;
       if (exchange) void exchange.fate().then(resolve);
       else this.#open.set(id, { resolve, isOverHttp: http !== undefined });
-      // A response of 2026-07-28 tells all there is to know: the SDK aborts its request after every answer.
+      // On 2026-07-28 only the response counts: the SDK aborts the request after every answer.
       if (exchange && mcpReq.envelope) return;
-      // The SDK answers no request that was aborted.
+      // The SDK does not answer an aborted request.
       const abort = () => {
         const fate = (signal.reason as { code?: unknown })?.code === closed ? 'lost' : 'cancelled';
         if (exchange) resolve(fate);
@@ -64,12 +64,12 @@ export class Deliveries {
     });
   }
 
-  /** A message is being written: it may be the answer to a request. */
+  /** Tracks a message that is being written, if it is the answer to a request. */
   async written(message: object, writing: Promise<void>): Promise<void> {
     const id = 'id' in message && !('method' in message) ? message.id : undefined;
     const open = id === undefined ? undefined : this.#open.get(id);
     if (!open) return writing;
-    // A handler of the SDK closes its connection right after the answer, which it does not follow any further.
+    // The SDK's handler closes its connection right after the answer, without waiting for it to be written.
     if (open.isOverHttp) this.#open.delete(id);
     try {
       await writing;

@@ -1,6 +1,6 @@
 /**
- * Questions of which a client makes tasks: the server is the requestor then, and pursues them as any caller would. The
- * id of the client's task is in the store before it is relied on, so that another stream or process goes on with it.
+ * Questions that a client answers with a task of its own. The server is the caller of that task and polls it like any
+ * caller. It stores the task's id before it uses it, so that another stream or process can continue.
  */
 
 import type { CollapsedQuestion } from '../../dialects/collapse.ts';
@@ -19,11 +19,11 @@ import type { Streams } from '../sdk/streams.ts';
 import type { Channel } from '../sessions/session-connection.ts';
 
 const pace = new Pace();
-/** What ends a question is its task; a client that is away for long is waited for on its next stream. */
+/** Only the asking task ends a question. After this time the question is asked again on the client's next stream. */
 const reconnectTimeoutMs = 60_000;
 
-/** How often a question is put again because the client lost the task that it made of it. */
-const mostLost = 3;
+/** How often a question is asked again because the client lost its task for it. */
+const maxLost = 3;
 
 type Wire = { readonly method: string; readonly params: JsonObject };
 
@@ -34,7 +34,7 @@ interface Asking {
   readonly streams: Streams;
 }
 
-/** Puts a question to a client that may make a task of it, or goes on with the task that it made. */
+/** Asks a client a question. The client may answer with a task; a task from an earlier attempt is continued. */
 export async function askAsTask(
   channel: Channel,
   wire: Wire,
@@ -44,68 +44,67 @@ export async function askAsTask(
   const entrust = (entrusted: AskedAsTask | undefined) => requests.entrust(taskId, ownKey, entrusted);
   const isTask = request.asTask === true && (listener.sender.makesTasksOf?.includes(request.kind) ?? false);
   for (let lost = 0; ; lost++) {
-    let held = await entrustedBefore(requests, taskId, ownKey);
-    if (!held) {
+    let clientTask = await findClientTask(requests, taskId, ownKey);
+    if (!clientTask) {
       if (!isTask && !listener.sender.takesTasksUnasked) return channel.request(wire, signal);
       const asked = isTask ? { ...wire, params: { ...wire.params, task: {} } } : wire;
       const reply = await channel.request(asked, signal);
       if (!isJsonObject(reply.task)) return reply;
       const { name } = listener.dialect.methods.includes('tasks/continue') ? tasksContinued : tasksOf2025;
-      held = { taskId: readTask(reply.task).taskId, dialect: name };
-      await entrust(held);
+      clientTask = { taskId: readTask(reply.task).taskId, dialect: name };
+      await entrust(clientTask);
     }
     try {
-      return await pursue(channel, held, signal);
+      return await poll(channel, clientTask, signal);
     } catch (error) {
-      const isOpen = (await entrustedBefore(requests, taskId, ownKey)) !== undefined;
-      // The task went on without the answer: nobody need think about it any longer. The stream of a result ends with
-      // its task, so this goes out on another.
-      if (signal.aborted && !isOpen) cancelThere(streams.standalone() ?? channel, held);
-      if (!isLost(error) || lost === mostLost) throw error;
+      const isOpen = (await findClientTask(requests, taskId, ownKey)) !== undefined;
+      // The asking task no longer needs the answer. The stream of a result ends with its task, so use another one.
+      if (signal.aborted && !isOpen) cancelClientTask(streams.standalone() ?? channel, clientTask);
+      if (!isLost(error) || lost === maxLost) throw error;
       await entrust(undefined);
     }
   }
 }
 
-/** The client lost its task, or is one that holds none any more. */
+/** The client lost its task, or no longer supports tasks. */
 function isLost(error: unknown): boolean {
   return error instanceof Gone || (error instanceof RemoteError && error.rpcCode === methodNotFound);
 }
 
-function cancelThere(channel: Channel, { taskId, dialect }: AskedAsTask): void {
+function cancelClientTask(channel: Channel, { taskId, dialect }: AskedAsTask): void {
   const message = (remoteDialect(dialect) ?? tasksOf2025).cancel?.(taskId);
   if (message) void channel.request(message, channel.closed).catch(() => {});
 }
 
-async function entrustedBefore(requests: TaskService, taskId: string, key: string) {
+async function findClientTask(requests: TaskService, taskId: string, key: string) {
   const inputs: readonly InputRecord[] = (await requests.task(taskId))?.inputs ?? [];
   const input = inputs.find((one) => one.key === key);
   return input?.state === 'open' ? input.entrusted : undefined;
 }
 
-async function pursue(channel: Channel, held: AskedAsTask, signal: AbortSignal): Promise<JsonObject> {
-  const { taskId, dialect } = held;
+async function poll(channel: Channel, clientTask: AskedAsTask, signal: AbortSignal): Promise<JsonObject> {
+  const { taskId, dialect } = clientTask;
   const peer: RemotePeer = {
     request: (message, options) =>
       channel.request(message, options.signal).catch((error: unknown) => {
         throw asRemote(error, options.signal);
       }),
   };
-  const nobody = () => Promise.reject(new Error('A server is asked nothing.'));
-  const pursuit = new TaskPoller(taskId, {
+  const refuse = () => Promise.reject(new Error('A server answers no questions.'));
+  const poller = new TaskPoller(taskId, {
     peer,
     dialect: remoteDialect(dialect) ?? tasksOf2025,
     pace,
-    answering: { answer: nobody, recall: () => undefined, remember: () => {}, forget: () => {} },
+    answering: { answer: refuse, recall: () => undefined, remember: () => {}, forget: () => {} },
     onUpdate: () => {},
     signal,
     reconnectTimeoutMs,
   });
-  const { _meta, ...answer } = resultOf(taskId, await pursuit.run());
+  const { _meta, ...answer } = resultOf(taskId, await poller.run());
   return answer;
 }
 
-/** The SDK's errors, as a requestor knows them. */
+/** Converts errors of the SDK into those of remote tasks. */
 function asRemote(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted || !(error instanceof Error)) return error;
   const { code, data } = error as { code?: unknown; data?: unknown };

@@ -1,4 +1,4 @@
-/** What becomes of the task of a plain call when its request has ended. */
+/** The fate of the task of a plain call after the end of its request. */
 import { describe, expect, test } from 'vitest';
 import type { TaskService } from '../../engine/task-service.ts';
 import { Unavailable } from '../../model/errors.ts';
@@ -18,8 +18,8 @@ class Busy extends Unavailable {
   }
 }
 
-/** Notes what it is asked, and answers as told. */
-function asked(answers: Partial<Record<keyof TaskService, unknown>> = {}) {
+/** A fake service that records its calls and returns the given answers. */
+function fakeService(answers: Partial<Record<keyof TaskService, unknown>> = {}) {
   const notes: string[] = [];
   const act = (name: keyof TaskService) => async () => {
     notes.push(name);
@@ -43,56 +43,56 @@ describe('an answer', () => {
     ['lost', undefined, 'leave'],
     ['cancelled', undefined, 'discard'],
   ] as const)('that was %s (kept for %s ms): %s', async (fate, keepMs, done) => {
-    const { notes, requests } = asked();
+    const { notes, requests } = fakeService();
     await new RequestEnds(requests, () => false).answered('id', request(fate, keepMs));
     expect(notes).toEqual([done]);
   });
 
-  test('that names a task is confirmed, or its task left or cancelled', async () => {
+  test('that names a task is confirmed when delivered; otherwise its task is left or cancelled', async () => {
     for (const [fate, done] of [
       ['delivered', 'confirmHandOver'],
       ['lost', 'leave'],
       ['cancelled', 'cancel'],
     ] as const) {
-      const { notes, requests } = asked({ cancel: true });
+      const { notes, requests } = fakeService({ cancel: true });
       await new RequestEnds(requests, () => false).handedOver('id', caller, request(fate));
       expect(notes).toEqual([done]);
     }
   });
 });
 
-test('a hand-over that its client cancelled ends its task, though no call can join it', async () => {
-  const { notes, requests } = asked({ cancel: true });
+test('cancelling a hand-over ends its task even if no call can join it', async () => {
+  const { notes, requests } = fakeService({ cancel: true });
   const { handOver } = request('cancelled');
   await new RequestEnds(requests, () => false).handedOver('id', caller, { handOver });
   expect(notes).toEqual(['cancel']);
 });
 
 describe('a call without an answer', () => {
-  test('that was lost cancels nothing, even if its task answers another call by now', async () => {
-    const { notes, requests } = asked({ leave: false });
+  test('that was lost cancels nothing, even if another call has joined its task', async () => {
+    const { notes, requests } = fakeService({ leave: false });
     await new RequestEnds(requests, () => false).aborted('id', caller, request('lost'));
     expect(notes).toEqual(['leave']);
   });
 
-  test('that was lost and that nobody can join cancels nothing either', async () => {
-    const { notes, requests } = asked();
+  test('that was lost and cannot be joined cancels nothing', async () => {
+    const { notes, requests } = fakeService();
     const { handOver } = request('lost');
     await new RequestEnds(requests, () => false).aborted('id', caller, { handOver });
     expect(notes).toEqual([]);
   });
 
-  test('that was cancelled cancels its task, and removes one that was done before', async () => {
-    const live = asked({ cancel: true });
+  test('that was cancelled cancels its task, or removes it if it is already done', async () => {
+    const live = fakeService({ cancel: true });
     await new RequestEnds(live.requests, () => false).aborted('id', caller, request('cancelled'));
     expect(live.notes).toEqual(['cancel']);
-    const done = asked({ cancel: false });
+    const done = fakeService({ cancel: false });
     await new RequestEnds(done.requests, () => false).aborted('id', caller, request('cancelled'));
     expect(done.notes).toEqual(['cancel', 'discard']);
   });
 
-  test('of a server that stops is left, if another call can join it', async () => {
-    const { notes, requests } = asked({ cancel: true });
+  test('of a stopping server is left if another call can join it', async () => {
+    const { notes, requests } = fakeService({ cancel: true });
     const ends = new RequestEnds(requests, () => true);
     await ends.aborted('id', caller, request('cancelled'));
     await ends.aborted('id', caller, {});
@@ -100,7 +100,7 @@ describe('a call without an answer', () => {
   });
 });
 
-test('a store that cannot be written is tried again, until the server closes', async () => {
+test('a failed write to the store is retried until the server closes', async () => {
   let tries = 0;
   const requests = {
     leave: async () => {

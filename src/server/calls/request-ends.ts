@@ -1,6 +1,6 @@
 /**
- * What becomes of the task of a plain call when its request has ended. Nobody waits for these writes, so a store that
- * cannot be written now is tried again, until the server closes.
+ * Cleans up the task of a plain call after its request has ended. No caller waits for these writes, so failed writes are
+ * retried until the server closes.
  */
 import type { TaskService } from '../../engine/task-service.ts';
 import { Unavailable } from '../../model/errors.ts';
@@ -14,14 +14,14 @@ import type { OpenRequest } from './tool-call.ts';
 const backoff = { minMs: 200, maxMs: 10_000 };
 const batchMs = 20;
 
-/** Why a task was cancelled. */
+/** The reason given for the cancellation of a task. */
 const hasEnded = 'The request that this task belonged to has ended.';
 
 type EndedRequest = Pick<OpenRequest, 'handOver' | 'join'>;
 
 export class RequestEnds {
   readonly #requests: TaskService;
-  /** The server closes its connections: the work of their calls continues. */
+  /** True while the server closes its connections. The work of their calls continues. */
   readonly #isStopping: () => boolean;
   readonly #writes = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
@@ -32,14 +32,14 @@ export class RequestEnds {
     this.#isStopping = isStopping;
   }
 
-  /** Resolves when the tasks of requests that have ended are cancelled, left or removed. */
+  /** Resolves when the tasks of all ended requests are cancelled, left or removed. */
   async settled(): Promise<void> {
     this.#closing.abort();
     await this.#batch;
     while (this.#writes.size > 0) await Promise.allSettled(this.#writes);
   }
 
-  /** The answer is on its way: what becomes of the task depends on whether it arrives. */
+  /** The answer is being sent. Whether it arrives decides what happens to the task. */
   async answered(id: TaskId, { handOver, join }: EndedRequest): Promise<void> {
     const fate = handOver ? await handOver.fate : 'delivered';
     if (fate === 'lost' && join) return this.#write(() => this.#requests.leave(id, join));
@@ -58,7 +58,7 @@ export class RequestEnds {
     return this.#batch;
   }
 
-  /** An answer that names the task is on its way. If it does not arrive, a repeated call can join the task. */
+  /** An answer that names the task is being sent. If it does not arrive, a repeated call can join the task. */
   async handedOver(id: TaskId, caller: Caller, { handOver, join }: EndedRequest): Promise<void> {
     if (!handOver) return;
     const fate = await handOver.fate;
@@ -69,19 +69,19 @@ export class RequestEnds {
     });
   }
 
-  /** The request was cancelled, or its connection lost, before there was an answer. */
+  /** The request was cancelled or its connection was lost before there was an answer. */
   async aborted(id: TaskId, caller: Caller, { handOver, join }: EndedRequest): Promise<void> {
     const isLost = handOver?.isLost() ?? false;
     const isStopping = this.#isStopping();
     await this.#write(async () => {
-      // By now it may answer another call.
+      // Another call may have joined the task by now.
       if (join && (isLost || isStopping)) await this.#requests.leave(id, join);
-      // A lost connection cancels nothing: what nobody can join continues until its process ends.
+      // A lost connection cancels nothing: a task that cannot be joined continues until its process ends.
       else if (!isLost || isStopping) await this.#cancel(id, caller);
     });
   }
 
-  /** The request was answered with an error, while its task, if there is one, may be alive. */
+  /** The request was answered with an error. Its task, if there is one, may still be live. */
   async failed({ join }: EndedRequest): Promise<void> {
     if (join) await this.#write(() => this.#requests.leaveAny(join));
   }
@@ -93,7 +93,7 @@ export class RequestEnds {
 
   async #cancel(id: TaskId, caller: Caller): Promise<void> {
     const isCancelled = await this.#requests.cancel(id, hasEnded, actorOf(caller));
-    // A task that was done before is of no use to another call.
+    // No other call can use a task that was already done.
     if (!isCancelled) await this.#requests.discard(id);
   }
 

@@ -1,4 +1,4 @@
-/** A call of a durable tool, and the open request that it came with. */
+/** A call of a durable tool, and its open request. */
 
 import type { ServerContext } from '@modelcontextprotocol/server';
 import { wireProgress } from '../../dialects/dialect.ts';
@@ -11,96 +11,96 @@ import type { Join, Origin, Owner, Progress, TaskId } from '../../model/task.ts'
 import type { Caller } from '../../task-methods/caller.ts';
 import type { HandOver } from '../hand-over/waiting.ts';
 
-/** The call, and the open request that it came with. */
+/** A call together with its open request. */
 export interface ToolCall extends OpenRequest {
   readonly caller: Caller;
   readonly tool: DurableTool;
   readonly input: unknown;
-  /** The name that the caller used, if it may be another than that of the tool. */
+  /** The name that the caller used, if it can differ from the tool's name. */
   readonly calledAs?: string | undefined;
   readonly head?: Head | undefined;
   readonly inputResponses?: JsonObject | undefined;
   readonly requestState?: string | undefined;
   readonly idempotencyKey?: string | undefined;
-  /** Wishes of a caller that asks for a task: how long it is to be known, and where to tell of its progress. */
+  /** From a caller that requests a task: the retention of the task, and where its progress is sent. */
   readonly ttlMs?: number | undefined;
   readonly progress?: Origin['progress'] | undefined;
-  /** However long its caller or the tool wants the task to be known, it is not longer than so. */
+  /** The upper limit on the retention that the caller or the tool asks for. */
   readonly maxRetentionMs: number;
-  /** … and however long the tool lets it live, it is ended after so long. */
+  /** The upper limit on the tool's deadline. */
   readonly maxDeadlineMs: number;
   readonly named?: Naming | undefined;
-  /** What the fast path has begun, and counted, already. */
-  readonly begun?: Begun | MayJoin | undefined;
-  /** The caller's own trace, which the task's goes on with. */
+  /** The call that the fast path already started and counted. */
+  readonly started?: StartedCall | MayJoin | undefined;
+  /** The caller's own trace, which the task's trace continues. */
   readonly trace?: Origin['trace'] | undefined;
 }
 
-/** The task of a caller that names its tasks itself (SEP-1686), and what it calls the request. */
+/** The task name that the caller chose (SEP-1686), and the id of its request. */
 export interface Naming extends RequestedTask {
   readonly requestId: string | number;
 }
 
 /**
- * Begins a call before there is a task of it: an answer that comes at once needs none. Returns the outcome, or the input
- * of the task that continues the call.
+ * Starts a call before its task exists: an immediate answer needs no task. Returns the outcome, or the input of the task
+ * that continues the call.
  */
-export type Head = (owner: Owner, signal: AbortSignal) => Promise<Begun>;
+export type Head = (owner: Owner, signal: AbortSignal) => Promise<StartedCall>;
 
-export type Begun =
+export type StartedCall =
   | { readonly outcome: Outcome }
   | {
       readonly input: unknown;
-      /** There will be no task. */
+      /** Called if no task is created after all. */
       abandon(): void;
     };
 
-/** Nothing was begun: there may be a lost call to join. */
+/** The call was not started: there may be a lost call to join. */
 export interface MayJoin {
   readonly mayJoin: true;
 }
 
-/** The open request that a call came with. */
+/** The open request of a call. */
 export interface OpenRequest {
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
-  /** Hears which task it waits for: from the moment that the task is being made, so that nothing of it is missed. */
-  readonly onTask?: (making: Promise<TaskId>) => void;
-  /** Nobody is there any more to be answered, though nothing was cancelled. */
+  /** Called with the task of the request as soon as its creation starts, so that no event of the task is missed. */
+  readonly onTask?: (creating: Promise<TaskId>) => void;
+  /** Fires when the caller is gone without having cancelled the request. */
   readonly gone?: AbortSignal;
-  /** The caller is told of its task, and can be asked its questions until the returned function is called. */
+  /** Notifies the caller of its task. The caller can be asked questions until the returned function is called. */
   readonly onCreated?: (tree: TaskTree) => Promise<() => void>;
-  /** Its caller knows no tasks, and goes on with plain tools if it has to wait for long. */
+  /** Present if the caller does not support tasks and continues with plain tools after a long wait. */
   readonly handOver?: HandOver;
-  /** Present if it came in a session, where any process may hear that it is cancelled. */
+  /** Present if the request came in a session, where any process may receive its cancellation. */
   readonly inSession?: SessionRequest;
-  /** Which calls can join its task, if it is lost. */
+  /** Identifies the calls that can join the task of this call if its answer is lost. */
   readonly join?: Join;
 }
 
-/** A request whose client may cancel it at another process. */
+/** A request that the client may cancel through another process. */
 export interface SessionRequest {
   readonly requestId: unknown;
-  /** The client has done so: aborts the request here. */
+  /** Aborts the request in this process, after the client cancelled it. */
   abort(): Promise<void>;
 }
 
-/** The request is gone, and nobody waits for an answer. */
+/** The request was aborted, and no caller waits for an answer. */
 export class RequestAborted extends Error {}
 
-/** What went wrong, for a model to read. */
+/** An error as a tool result, so that the model can read it. */
 export function errorResult(text: string): JsonObject {
   return { content: [{ type: 'text', text }], isError: true };
 }
 
-/** The answers that a request brings. In a session the SDK asks the questions, and comes back with the answers. */
+/** The input responses of a request. In a session the SDK asks the questions and supplies the answers. */
 export function responsesOf({ mcpReq }: ServerContext, sent: JsonObject): unknown {
   return mcpReq.envelope ? sent.inputResponses : mcpReq.inputResponses;
 }
 
 // --- Progress ---------------------------------------------------------------------------------------------
 
-/** Sends progress to a caller that waits for the plain result and gave a token. */
+/** Sends progress to a caller that waits for the plain result and sent a progress token. */
 export function progressOf(
   { mcpReq }: ServerContext,
   _meta?: JsonObject,
@@ -110,7 +110,7 @@ export function progressOf(
   let last = Number.NEGATIVE_INFINITY;
   return {
     onProgress: (progress) => {
-      // It must grow with each notification, whatever a handler reports.
+      // MCP requires progress to increase, but a handler may report anything.
       if (progress.done <= last) return;
       last = progress.done;
       const params = { progressToken, ...wireProgress(progress), ...(_meta && { _meta }) };

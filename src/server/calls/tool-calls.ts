@@ -1,9 +1,9 @@
 /**
- * `tools/call` of a durable tool: whether it is answered with a task, with the plain result, or with questions first.
+ * Answers `tools/call` of a durable tool with a task, with the plain result, or first with questions.
  *
- * A caller that takes tasks gets one at once (`always`, `required`), or if the handler is not done within the window,
- * asks, or starts a subtask (`auto`). Everyone else waits for the result; the work is the same, but its task belongs
- * to the request until its id is sent, and nobody ever hears of it, unless the call is handed over (`hand-over/`).
+ * A caller that takes tasks gets one immediately (`always`, `required`), or as soon as the handler exceeds the window,
+ * asks a question or starts a subtask (`auto`). All other callers wait for the result. Their call is a task, too, but an
+ * unpublished one: it belongs to the request, and its id is sent only if the call is handed over (`hand-over/`).
  */
 
 import { questionsOf } from '../../dialects/collapse.ts';
@@ -32,26 +32,26 @@ import { runtime } from '../../runtime/runtime.ts';
 import { Sealer } from '../../security/sealing.ts';
 import { actorOf, noteRead } from '../../task-methods/audit-notes.ts';
 import type { Caller } from '../../task-methods/caller.ts';
-import { answerQuestions, idOfName, view, visible } from '../../task-methods/task-methods.ts';
-import { type Patience, untilDone, waitFor } from '../../task-methods/waiting.ts';
+import { answerQuestions, idOfName, loadTree, visibleTree } from '../../task-methods/task-methods.ts';
+import { untilDone, type WaitOptions, waitFor } from '../../task-methods/waiting.ts';
 import { joinOf, requestOf } from '../hand-over/joining.ts';
 import { waitPlainly } from '../hand-over/waiting.ts';
 import { RequestEnds } from './request-ends.ts';
 import {
-  type Begun,
   errorResult,
   type Head,
   type MayJoin,
   type Naming,
   RequestAborted,
+  type StartedCall,
   type ToolCall,
 } from './tool-call.ts';
 
-/** A call whose task may be waited for no longer than a window. */
-type PatientCall = ToolCall & Pick<Patience, 'windowMs' | 'untilStart'>;
+/** A call that waits for its task at most for a window. */
+type WindowedCall = ToolCall & Pick<WaitOptions, 'windowMs' | 'untilStart'>;
 
 interface NewTaskOptions extends CreateOptions {
-  /** Which questions its caller can be asked. By default those that it says. */
+  /** The kinds of questions that the caller can be asked. Default: those that it declares. */
   readonly answers?: Caller['sender']['answers'] | 'all';
   readonly named?: Origin['named'];
 }
@@ -72,12 +72,12 @@ export class ToolCalls {
     this.#windowMs = windowMs;
   }
 
-  /** Resolves when the tasks of requests that have ended are cancelled, kept or removed. */
+  /** Resolves when the tasks of all ended requests are cancelled, left or removed. */
   settled(): Promise<void> {
     return this.#ends.settled();
   }
 
-  /** A client cancelled a request of its session, which another process may serve. */
+  /** A client cancelled a request of its session. Another process may be serving that request. */
   async cancelled(caller: Caller, requestId: unknown): Promise<void> {
     const request = await requestOf(this.#requests, caller, requestId);
     if (request !== undefined) await this.#ends.cancelledElsewhere(request, caller);
@@ -90,33 +90,33 @@ export class ToolCalls {
     try {
       const state = await this.#openState(call);
       if (state?.kind === 'parked') return await this.#resume(state.taskId, call);
-      const gathered = await gather(call, state);
-      if ('open' in gathered) {
-        const asked = [...gathered.open.keys()];
+      const prepared = await runBefore(call, state);
+      if ('open' in prepared) {
+        const asked = [...prepared.open.keys()];
         const answers = answersFor(state, call.inputResponses);
         const requestState = await this.#sealState(call, { kind: 'before', asked, answers });
-        return caller.dialect.inputRequired(gathered.open, requestState);
+        return caller.dialect.inputRequired(prepared.open, requestState);
       }
-      return await this.#start(call, gathered.input);
+      return await this.#start(call, prepared.input);
     } catch (error) {
-      if (error instanceof BeforeFailed) return plain(tool.failure(error.cause));
+      if (error instanceof BeforeFailed) return plainResult(tool.failure(error.cause));
       if (hasCode(error, 'VALUE_TOO_LARGE')) this.#requests.observer.refused('maxValueSize');
       if (hasCode(error, 'VALUE_TOO_LARGE', 'NOT_JSON')) throw new InvalidParams(error.message);
       if (!(error instanceof InvalidInput)) throw error;
       if (tool.method !== 'tools/call') throw new InvalidParams(error.message);
-      // As the SDK answers arguments that do not fit: with an error result that the model can read.
+      // Like the SDK's answer to invalid arguments: an error result that the model can read.
       return errorResult(`Input validation error: Invalid arguments for tool ${tool.name}: ${error.message}`);
     }
   }
 
   // --- With a task ----------------------------------------------------------------------------------------
 
-  /** Begins a call for the fast path, unless it becomes a task at once. An answer within 100 ms needs no task. */
+  /** Starts a call for the fast path unless it may join a lost call. An answer within 100 ms needs no task. */
   async begin(
     { tool, input, head }: Pick<ToolCall, 'tool' | 'input'> & { readonly head: Head },
     caller: Caller,
     signal: AbortSignal,
-  ): Promise<Begun | MayJoin> {
+  ): Promise<StartedCall | MayJoin> {
     caller.limiter?.spend(caller.owner, 'calls');
     const join = await joinOf(this.#requests, tool, input, caller);
     if (join && (await this.#requests.hasUndelivered(join))) return { mayJoin: true };
@@ -125,59 +125,59 @@ export class ToolCalls {
 
   async #start(call: ToolCall, input: unknown): Promise<JsonObject> {
     const { caller } = call;
-    if (!call.begun) caller.limiter?.spend(caller.owner, 'calls');
+    if (!call.started) caller.limiter?.spend(caller.owner, 'calls');
     if (call.named) return this.#startNamed(call, call.named, input);
     const { task: setting } = call.tool;
     const { takesTasks, wantsTask = false } = caller.sender;
     const givesTask = takesTasks && setting !== 'never';
     const atOnce = givesTask && (setting !== 'auto' || wantsTask);
-    const patient: PatientCall =
+    const windowed: WindowedCall =
       givesTask && !atOnce ? { ...call, windowMs: this.#windowMs, untilStart: true } : call;
-    if (!atOnce && !hasHandle(call)) return this.#startUnpublished(patient, input);
+    if (!atOnce && !hasHandle(call)) return this.#startUnpublished(windowed, input);
     const creating = this.#create(call, input, {
       ...(hasHandle(call) && { idempotencyKey: call.idempotencyKey! }),
     });
     call.onTask?.(creating.then(({ id }) => id));
     const task = await creating;
-    if (!atOnce) return this.#attend(task.id, patient);
+    if (!atOnce) return this.#waitAndAnswer(task.id, windowed);
     if (call.signal.aborted) return this.#abort(task.id, call);
     return caller.dialect.created({ root: task, descendants: [] }, this.#requests.now);
   }
 
   /** The task belongs to the request until its id is sent. */
-  async #startUnpublished(given: PatientCall, input: unknown): Promise<JsonObject> {
+  async #startUnpublished(given: WindowedCall, input: unknown): Promise<JsonObject> {
     const { caller, handOver, signal, onTask, inSession } = given;
     const ofSession = await requestOf(this.#requests, caller, inSession?.requestId);
     const join = handOver && (await joinOf(this.#requests, given.tool, input, caller, ofSession));
     const call = join ? { ...given, join } : given;
     try {
-      const early = call.begun && !('mayJoin' in call.begun) ? call.begun : undefined;
+      const early = call.started && !('mayJoin' in call.started) ? call.started : undefined;
       const joined = join && !early ? await this.#requests.join(join) : undefined;
       if (joined !== undefined) {
         onTask?.(Promise.resolve(joined));
-        return await this.#attend(joined, call);
+        return await this.#waitAndAnswer(joined, call);
       }
-      const begun = early ?? (await call.head?.(caller.owner, signal));
-      if (begun && 'outcome' in begun) return plain(begun.outcome);
-      const creating = this.#create(call, begun ? begun.input : input, {
+      const started = early ?? (await call.head?.(caller.owner, signal));
+      if (started && 'outcome' in started) return plainResult(started.outcome);
+      const creating = this.#create(call, started ? started.input : input, {
         unpublished: {
           ...(join ? { join } : ofSession !== undefined && { call: newCall(ofSession) }),
           ...(handOver?.keepMs !== undefined && { keepMs: handOver.keepMs }),
         },
-        // A model that continues with plain tools can be asked anything.
+        // A model that continues with plain tools can be asked every kind of question.
         ...(handOver && { answers: 'all' }),
       });
-      if (begun) creating.catch(() => begun.abandon());
+      if (started) creating.catch(() => started.abandon());
       onTask?.(creating.then(({ id }) => id));
-      return await this.#attend((await creating).id, call);
+      return await this.#waitAndAnswer((await creating).id, call);
     } catch (error) {
-      const isOver = error instanceof RequestAborted || error instanceof CallFailed;
-      if (!isOver) void this.#ends.failed(call).catch(() => {});
+      const isHandled = error instanceof RequestAborted || error instanceof CallFailed;
+      if (!isHandled) void this.#ends.failed(call).catch(() => {});
       throw error;
     }
   }
 
-  /** Refuses one task more than there may be. */
+  /** Creates the task, or refuses it if a quota is exhausted. */
   #create(call: ToolCall, input: unknown, options: NewTaskOptions): Promise<Task> {
     const { tool, caller, calledAs = tool.name, progress, trace, ttlMs } = call;
     const { maxDeadlineMs, maxRetentionMs } = call;
@@ -202,16 +202,16 @@ export class ToolCalls {
         maxRetentionMs,
         ...others,
       });
-    return limiter ? limiter.makeTask(this.#requests, owner, create) : create();
+    return limiter ? limiter.createTask(this.#requests, owner, create) : create();
   }
 
-  /** The caller is told that its task is there, and waits for the ordinary answer all the same. */
+  /** Notifies the caller of its task, and still answers the call with the plain result. */
   async #startNamed(call: ToolCall, naming: Naming, input: unknown): Promise<JsonObject> {
     const { taskId, keepAlive, requestId } = naming;
     const { caller, signal, gone = signal, onProgress, onCreated } = call;
     const { dialect, session = '' } = caller;
-    // What the caller can see already it could not tell from a task of that name.
-    if (await visible(this.#requests, caller, taskId)) throw refusal('TASK_EXISTS', taskId);
+    // A second task under a visible name would be ambiguous.
+    if (await visibleTree(this.#requests, caller, taskId)) throw refusal('TASK_EXISTS', taskId);
     const root = await this.#create(call, input, {
       id: await idOfName(this.#requests, caller, taskId),
       named: { taskId, session, requestId },
@@ -236,17 +236,17 @@ export class ToolCalls {
     return { ...result, _meta: dialect.related(tree, isJsonObject(_meta) ? _meta : undefined) };
   }
 
-  /** Waits with the caller until there is something to tell it. */
-  async #attend(id: TaskId, call: PatientCall): Promise<JsonObject> {
+  /** Waits until the call can be answered, and answers it. */
+  async #waitAndAnswer(id: TaskId, call: WindowedCall): Promise<JsonObject> {
     const { handOver, windowMs } = call;
     const waited = handOver
       ? await waitPlainly(this.#requests, id, handOver, { ...call, signal: handOver.gone })
       : await waitFor(this.#requests, id, call);
     if (waited === 'aborted') return this.#abort(id, call);
     if (waited === 'done') return this.#deliver(id, call);
-    // Only a caller that takes tasks, or is told of them in plain words, waits no longer than a window.
-    const isOver = handOver ? waited === 'elapsed' : windowMs !== undefined;
-    return isOver ? this.#publish(id, call) : this.#park(id, call);
+    // Only calls that can be answered with a task, or be handed over, have a window.
+    const isPublished = handOver ? waited === 'elapsed' : windowMs !== undefined;
+    return isPublished ? this.#publish(id, call) : this.#park(id, call);
   }
 
   async #publish(id: TaskId, call: ToolCall): Promise<JsonObject> {
@@ -254,7 +254,7 @@ export class ToolCalls {
     const caller = handOver?.caller ?? call.caller;
     if (signal.aborted) return this.#abort(id, call);
     const isAlive = await this.#requests.publish(id);
-    const tree = isAlive ? await view(this.#requests, caller, id) : undefined;
+    const tree = isAlive ? await loadTree(this.#requests, caller, id) : undefined;
     if (signal.aborted) return this.#abort(id, call);
     if (tree) {
       void this.#ends.handedOver(id, caller, call).catch(() => {});
@@ -263,42 +263,42 @@ export class ToolCalls {
     return this.#deliver(id, call);
   }
 
-  /** Puts the open questions to a caller that has no tasks; the state that it gets names the work. */
-  async #park(id: TaskId, call: PatientCall): Promise<JsonObject> {
+  /** Sends the open questions to a caller without tasks. The request state that goes with them names the task. */
+  async #park(id: TaskId, call: WindowedCall): Promise<JsonObject> {
     const { caller } = call;
     const tree = await this.#requests.tree(id);
     const open = tree && tree.root.phase !== 'done' ? questionsOf(tree) : [];
-    // One that came in this very moment, and that the client cannot be asked, is handed over with the retry.
+    // A question that the client cannot be asked may have opened just now. The next wait hands that call over.
     const questions = call.handOver
       ? open.filter(({ request }) => caller.sender.answers.includes(request.kind))
       : open;
-    if (questions.length === 0) return this.#attend(id, call);
+    if (questions.length === 0) return this.#waitAndAnswer(id, call);
     await this.#requests.keep(id, stateLifeMs);
     const asked = new Map(questions.map(({ key, request }) => [key, request]));
     const state = await this.#sealState(call, { kind: 'parked', taskId: id });
     return caller.dialect.inputRequired(asked, state);
   }
 
-  /** The caller is back with answers to questions of parked work. */
+  /** The caller sent answers to questions of a parked call. */
   async #resume(id: TaskId, call: ToolCall): Promise<JsonObject> {
     const tree = await this.#requests.tree(id);
-    if (!tree) throw new InvalidRequestState('the work that it names is gone');
+    if (!tree) throw new InvalidRequestState('the work that it names no longer exists');
     call.onTask?.(Promise.resolve(id));
     const join = tree.root.unpublished?.join;
     if (tree.root.phase !== 'done') {
       await this.#requests.keep(id);
       await answerQuestions(this.#requests, tree, call.inputResponses ?? {}, call.caller);
-      // Sent again after it was handed over: nothing that becomes of this request may end the task.
+      // The request was repeated after the hand-over. The end of this request must not end the task.
       if (!tree.root.unpublished && call.handOver) {
-        const { caller: plain } = call.handOver;
-        const shown = (await view(this.#requests, plain, id)) ?? tree;
-        return plain.dialect.created(shown, this.#requests.now);
+        const { caller: plainCaller } = call.handOver;
+        const shown = (await loadTree(this.#requests, plainCaller, id)) ?? tree;
+        return plainCaller.dialect.created(shown, this.#requests.now);
       }
     }
-    return this.#attend(id, { ...call, ...(join && { join }) });
+    return this.#waitAndAnswer(id, { ...call, ...(join && { join }) });
   }
 
-  /** The outcome as the plain call would have given it. */
+  /** Answers the call with the outcome of its task. */
   async #deliver(id: TaskId, call: ToolCall, isLast = call.requestState === undefined): Promise<JsonObject> {
     const tree = await this.#requests.tree(id);
     if (tree?.root.phase !== 'done')
@@ -311,9 +311,9 @@ export class ToolCalls {
       throw new RequestAborted();
     }
     noteRead(this.#requests, tree.root, call.caller);
-    // Not awaited: the answer need not wait for it. A call that was continued may be continued again.
+    // Not awaited: it must not delay the answer. A call that was resumed with a request state may be resumed again.
     if (isLast) void this.#ends.answered(id, call).catch(() => {});
-    return plain(tree.root.outcome);
+    return plainResult(tree.root.outcome);
   }
 
   async #abort(id: TaskId, call: ToolCall): Promise<never> {
@@ -342,7 +342,7 @@ export class ToolCalls {
     return state;
   }
 
-  /** A state of another owner cannot be told from one that was made up, not even by its age. */
+  /** The purpose contains the owner: a state of another owner is rejected as forged, even if it has expired. */
   async #sealer({ caller }: ToolCall): Promise<Sealer> {
     return new Sealer(await this.#requests.secret('request-state'), `request-state of ${caller.owner}`);
   }
@@ -358,35 +358,35 @@ function nameOf(tool: DurableTool): string {
   return 'listedAs' in tool ? String(tool.listedAs) : tool.name;
 }
 
-/** A caller with a key comes back with it, whatever became of its request; it needs no id. */
+/** A caller with an idempotency key can always repeat the call; its task outlives the request. */
 function hasHandle({ tool, idempotencyKey, caller }: ToolCall): boolean {
   return caller.sender.takesTasks && tool.task !== 'never' && idempotencyKey !== undefined;
 }
 
 type BeforeState = Extract<RequestState, { kind: 'before' }>;
 
-/** Those given before, and of the new ones those that were asked for. */
+/** The answers given so far, and those of the new ones that were asked for. */
 function answersFor(state: BeforeState | undefined, responses: JsonObject = {}): JsonObject {
-  // Without a state nothing was asked yet; a caller that knows the questions may answer them all the same.
+  // Without a state nothing was asked yet, but a caller that knows the questions may answer them in advance.
   const asked = (state?.asked ?? Object.keys(responses)).filter((key) => isJsonObject(responses[key]));
   return { ...state?.answers, ...Object.fromEntries(asked.map((key) => [key, responses[key]!])) };
 }
 
-function plain(outcome: Outcome): JsonObject {
+function plainResult(outcome: Outcome): JsonObject {
   if (outcome.kind !== 'result') throw new CallFailed(outcome);
   return outcome.value as JsonObject;
 }
 
 // --- Questions before a task -------------------------------------------------------------------------------
 
-/** The input that the task is made with; or what has to be asked first. */
-type Gathered = { readonly input: unknown } | { readonly open: ReadonlyMap<string, InputRequest> };
+/** The input of the task, or the questions to ask first. */
+type BeforeResult = { readonly input: unknown } | { readonly open: ReadonlyMap<string, InputRequest> };
 
 /**
- * `before(input, ask)` of a tool asks its caller before there is a task. It runs again with each round of answers; a
- * question without an answer ends the run, and the caller is asked all questions that were open by then.
+ * Runs `before(input, ask)` of a tool, which asks the caller questions before there is a task. It runs again with each
+ * round of answers. A question without an answer ends the run, and the caller is asked all questions opened so far.
  */
-async function gather(call: ToolCall, state: BeforeState | undefined): Promise<Gathered> {
+async function runBefore(call: ToolCall, state: BeforeState | undefined): Promise<BeforeResult> {
   const { tool, input, inputResponses } = call;
   const { sender } = call.caller;
   const { before, secrets, inputSchema, name } = tool;
@@ -394,7 +394,7 @@ async function gather(call: ToolCall, state: BeforeState | undefined): Promise<G
   const parsed = inputSchema ? await parse(inputSchema, input ?? {}, `The input of ${name}`, secrets) : input;
   const answers = answersFor(state, inputResponses);
   const open = new Map<string, InputRequest>();
-  const { promise: stalled, resolve } = Promise.withResolvers<Gathered>();
+  const { promise: stalled, resolve } = Promise.withResolvers<BeforeResult>();
 
   const ask = async (key: string, question: Question): Promise<unknown> => {
     const request = inputRequest(key, question);
@@ -405,12 +405,12 @@ async function gather(call: ToolCall, state: BeforeState | undefined): Promise<G
       return readAnswer(key, question, answers[key], secrets);
     }
     open.set(key, request);
-    // Whatever else is asked at the same time is asked in the same round.
+    // Questions that are asked at the same time go into the same round.
     runtime.setImmediate(() => resolve({ open }));
     return new Promise(() => {});
   };
 
-  const run = async (): Promise<Gathered> => ({
+  const run = async (): Promise<BeforeResult> => ({
     input: (await before(parsed as never, ask as TaskContext['ask'])) ?? input,
   });
   try {
@@ -426,12 +426,12 @@ async function gather(call: ToolCall, state: BeforeState | undefined): Promise<G
 const stateLifeMs = 3_600_000;
 
 /**
- * A caller that has to answer questions first gets a sealed state to bring back. The state is bound to the owner, the
- * tool and the arguments, and expires after an hour. It names parked work, or contains the answers given so far.
+ * A caller that must answer questions first gets a sealed request state to send back. The state is bound to the owner,
+ * the tool and the arguments, and expires after an hour. It names a parked task, or contains the answers given so far.
  */
 type RequestState =
   | { readonly kind: 'parked'; readonly taskId: TaskId }
-  /** `asked` are the keys of the questions it goes with, `answers` those that are already there. */
+  /** `asked`: the keys of the questions sent with the state. `answers`: the answers given so far. */
   | { readonly kind: 'before'; readonly asked: readonly string[]; readonly answers: JsonObject };
 
 function identityOf({ tool, input }: ToolCall): Promise<string> {

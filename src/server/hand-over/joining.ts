@@ -1,4 +1,4 @@
-/** Which lost calls a plain call can join: those of the same caller, tool and version, with the same arguments. */
+/** A plain call can join a lost call of the same caller to the same tool and version, with the same arguments. */
 import { hash } from 'node:crypto';
 import type { DurableTool } from '../../engine/handlers/tool.ts';
 import type { TaskService } from '../../engine/task-service.ts';
@@ -7,7 +7,7 @@ import type { Json } from '../../model/json.ts';
 import { type NewJoin, newCall, requestLength } from '../../model/task.ts';
 import { anonymous, type Caller, local } from '../../task-methods/caller.ts';
 
-/** Undefined if no call may join. */
+/** Identifies the calls that can join each other. Undefined if no call may join. */
 export async function joinOf(
   requests: TaskService,
   { name, version, joinable, task, before }: DurableTool,
@@ -16,9 +16,9 @@ export async function joinOf(
   request?: string,
 ): Promise<NewJoin | undefined> {
   if (!joinable || task === 'never') return undefined;
-  // One token may serve several people, and what `before` asked only one of them answered.
+  // Several people may use one token, and the answers to the questions of `before` came from one of them.
   const isOfSession = owner === anonymous || before !== undefined;
-  // A pipe is one session without a name. Over HTTP, a request without a session belongs to none.
+  // A pipe is one session without a name. Over HTTP a request may have no session.
   const session = owner === local ? '' : named || undefined;
   if (isOfSession && session === undefined) return undefined;
   const caller = isOfSession ? { owner, session: session! } : { owner };
@@ -28,8 +28,8 @@ export async function joinOf(
 }
 
 /**
- * Stands for a request of a session, so that whichever process hears of its cancellation finds the call. Undefined
- * where there is no session: a pipe has one process.
+ * A digest that identifies a request of a session, so that any process that receives its cancellation finds the call.
+ * Undefined without a session: a pipe has only one process.
  */
 export async function requestOf(
   requests: TaskService,
@@ -41,7 +41,7 @@ export async function requestOf(
   return digest.slice(0, requestLength);
 }
 
-/** With a secret, so that what is stored tells nothing about the text. A full HMAC costs several times as much. */
+/** Includes a secret, so that the stored digest reveals nothing about the text. A full HMAC is several times slower. */
 async function keyedDigest(requests: TaskService, text: string): Promise<string> {
   const secret = Buffer.from(await requests.secret('plain-calls')).toString('base64url');
   return hash('sha256', `${secret}${text}`, 'base64url');

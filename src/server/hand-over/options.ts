@@ -1,4 +1,4 @@
-/** What an author says about clients that know no tasks. */
+/** Options for clients that do not support tasks. */
 
 import { defaultPrefix, plainToolNames } from '../../dialects/plain-tools/names.ts';
 import { checkedName } from '../../engine/handlers/tool.ts';
@@ -7,28 +7,28 @@ import { InvalidOptions } from '../../model/errors.ts';
 
 export interface AttachOptions {
   /**
-   * What happens to a long call by a client without tasks. By default (`'hand-over'`, or options for it) it is answered
-   * before the client gives up, and continues in the background as a task that the model follows with plain tools.
-   * `'wait'`: the call stays open until the result is there, and ends with its connection.
+   * How to treat a long call by a client that does not support tasks. `'hand-over'` (the default) or an object with
+   * options: the call is answered before the client times out, and continues in the background as a task that the model
+   * follows with plain tools. `'wait'`: the call stays open until it has a result, and ends with its connection.
    */
   readonly plainClients?: 'hand-over' | 'wait' | HandOverOptions;
 }
 
 export interface HandOverOptions {
   /**
-   * The time from the arrival of a call to its first answer, and the longest that each wait tool call takes, if the
-   * client did not ask for progress. Choose less than clients wait. Default `'25s'`.
+   * The maximum time from the arrival of a call to its first answer, and of each call of the wait tool, if the client did
+   * not ask for progress. Choose less than the timeout of the clients. Default `'25s'`.
    */
   readonly window?: Duration;
-  /** The same for a client that asked for progress, which many clients count as a sign of life. Default `'50s'`. */
+  /** The same for a client that asked for progress: many clients restart their timeout with it. Default `'50s'`. */
   readonly windowWithProgress?: Duration;
   /** The prefix of the names of the four tools. Change it if clients merge several servers. Default `'task_'`. */
   readonly prefix?: string;
-  /** Whether clients of 2025-11-25 and earlier, which do not declare whether they know tasks, are included. Default true. */
+  /** Whether to include clients of 2025-11-25 and earlier, which do not declare support for tasks. Default true. */
   readonly earlierRevisions?: boolean;
-  /** Whether tools with `task: 'required'` are handed over at once instead of refused. Default false. */
+  /** Whether calls of tools with `task: 'required'` are handed over immediately instead of refused. Default false. */
   readonly required?: boolean;
-  /** How long operators can see a call after its result was delivered. By default it is removed then. */
+  /** How long operators can see a call after its result was delivered. By default it is removed immediately. */
   readonly keepDelivered?: Duration;
 }
 
@@ -39,7 +39,7 @@ function invalidPlainClients(given: unknown): InvalidOptions {
   );
 }
 
-/** An author's tool has the name of a tool that plain clients continue with. */
+/** An author's tool has the name of one of the plain tools. */
 export function toolNameTaken(name: string): InvalidOptions {
   return new InvalidOptions(
     'TOOL_NAME_TAKEN',

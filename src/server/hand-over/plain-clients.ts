@@ -1,6 +1,6 @@
 /**
- * Clients that know no tasks, on a server that hands their calls over: who they are, which tools they are shown, and the
- * tools that they continue with.
+ * Plain clients, which do not support tasks, on a server that hands their calls over: how to detect them, which tools to
+ * list for them, and the plain tools that they continue with.
  */
 import type { McpServer, ServerContext } from '@modelcontextprotocol/server';
 import { plainTools } from '../../dialects/plain-tools/dialect.ts';
@@ -16,7 +16,7 @@ import { type HandOverSettings, toolNameTaken } from './options.ts';
 import { type PlainTool, plainToolsOf } from './tools.ts';
 import type { HandOver, PlainRequest } from './waiting.ts';
 
-/** Mistakes that a model can correct. */
+/** Codes of errors that a model can correct. */
 const forModels = ['TASK_NOT_FOUND', 'TASK_IS_DONE', 'BAD_ANSWER', 'INVALID_PARAMS'] as const;
 
 /** A request of a client, and the streams of its connection. */
@@ -30,33 +30,35 @@ export interface Received {
 type Listed = JsonObject & { readonly name: string };
 
 export class PlainClients {
-  readonly #binding: TaskServer;
+  readonly #taskServer: TaskServer;
   readonly #settings: HandOverSettings;
   readonly #tools: ReadonlyMap<string, PlainTool>;
 
-  constructor(binding: TaskServer, settings: HandOverSettings) {
-    this.#binding = binding;
+  constructor(taskServer: TaskServer, settings: HandOverSettings) {
+    this.#taskServer = taskServer;
     this.#settings = settings;
     this.#tools = new Map(plainToolsOf(settings.names).map((tool) => [tool.name, tool]));
-    this.checkNames(binding.tools);
+    this.checkNames(taskServer.tools);
   }
 
-  /** Whether there is, or may be, a tool whose calls are handed over. */
-  get areOfUse(): boolean {
-    return !this.#binding.hasFixedTools || [...this.#binding.tools].some((tool) => this.#canHandOver(tool));
+  /** Whether the server has, or may get, a tool whose calls are handed over. */
+  get isNeeded(): boolean {
+    return (
+      !this.#taskServer.hasFixedTools || [...this.#taskServer.tools].some((tool) => this.#canHandOver(tool))
+    );
   }
 
-  /** How a call is handed over, if its caller knows no tasks. */
-  handingOver({ tool }: Called, received: Received): Pick<OpenRequest, 'handOver'> {
+  /** How a call is handed over, if its caller is a plain client. */
+  handOverFor({ tool }: Called, received: Received): Pick<OpenRequest, 'handOver'> {
     const { caller, context, streams } = received;
-    if (!this.#canHandOver(tool) || !this.#has(caller, context)) return {};
+    if (!this.#canHandOver(tool) || !this.#isPlain(caller, context)) return {};
     const fate = streams.deliveries.of(context);
     return {
       handOver: {
         ...this.#request(received),
         fate,
         atOnce: tool.task === 'required',
-        ...leaving(context, fate),
+        ...goneSignals(context, fate),
         keepMs: this.#settings.keepDeliveredMs,
       },
     };
@@ -68,11 +70,11 @@ export class PlainClients {
   }
 
   #request({ caller, context, streams }: Received): PlainRequest {
-    const { clock } = this.#binding.tasks;
+    const { clock } = this.#taskServer.tasks;
     const { windowMs, windowWithProgressMs } = this.#settings;
     const hasProgress = context.mcpReq._meta?.progressToken !== undefined;
     const arrivedAt = exchangeOf(context.http?.req)?.arrivedAt ?? clock.monotonic();
-    const plain = this.#spokenTo(caller);
+    const plain = this.#plainCaller(caller);
     const asksOnStream = !context.mcpReq.envelope && caller.dialect.pushesQuestions;
     return {
       caller: plain,
@@ -83,14 +85,14 @@ export class PlainClients {
     };
   }
 
-  /** Is it a client that gets results, and continues with plain tools where that takes too long? */
-  #has({ sender, dialect }: Caller, { mcpReq }: ServerContext): boolean {
+  /** Whether the caller is a plain client, whose long calls are handed over. */
+  #isPlain({ sender, dialect }: Caller, { mcpReq }: ServerContext): boolean {
     if (sender.takesTasks || dialect.callerNamesTasks) return false;
     return mcpReq.envelope !== undefined || this.#settings.earlierRevisions;
   }
 
-  /** The caller, as one that knows tasks by the plain tools alone: neither subtasks nor tasks of its own. */
-  #spokenTo({ sender, dialect, ...caller }: Caller): Caller {
+  /** The caller with the dialect of the plain tools, which has neither subtasks nor tasks of the client. */
+  #plainCaller({ sender, dialect, ...caller }: Caller): Caller {
     const { answers } = sender;
     return {
       ...caller,
@@ -107,7 +109,7 @@ export class PlainClients {
 
   async call(tool: PlainTool, params: JsonObject, received: Received): Promise<JsonObject> {
     const { context } = received;
-    const { requests } = await this.#binding.served();
+    const { requests } = await this.#taskServer.served();
     const input = params.arguments;
     const inputResponses = responsesOf(context, params);
     try {
@@ -120,7 +122,7 @@ export class PlainClients {
         ...(isJsonObject(inputResponses) && { inputResponses }),
       });
     } catch (error) {
-      // Models read error results, and hosts show them; protocol errors may end the conversation.
+      // A model can read an error result, but a protocol error may end its conversation.
       if (hasCode(error, ...forModels)) return errorResult(error.message);
       throw error;
     }
@@ -128,13 +130,13 @@ export class PlainClients {
 
   // --- Lists ----------------------------------------------------------------------------------------------
 
-  /** Refuses other tools of the same names. */
+  /** Refuses other tools with the names of plain tools. */
   checkNames(tools: Iterable<{ readonly name: string }>): void {
     for (const { name } of tools) if (this.#tools.has(name)) throw toolNameTaken(name);
   }
 
-  /** … when they are registered. */
-  keepNames(mcp: McpServer): void {
+  /** Refuses them when they are registered, too. */
+  reserveNames(mcp: McpServer): void {
     const registerTool = mcp.registerTool.bind(mcp) as (name: string, ...rest: unknown[]) => unknown;
     const checked = (name: string, ...rest: unknown[]) => {
       this.checkNames([{ name }]);
@@ -143,7 +145,7 @@ export class PlainClients {
     mcp.registerTool = checked as McpServer['registerTool'];
   }
 
-  /** As entries of a list. */
+  /** The plain tools as entries of `tools/list`. */
   get definitions(): object[] {
     return [...this.#tools.values()].map(({ run: _, ...listed }) => ({
       ...listed,
@@ -151,31 +153,34 @@ export class PlainClients {
     }));
   }
 
-  /** A page of the list of tools, as a plain client sees it or as all others do. */
-  shaped(page: JsonObject, caller: Caller, context: ServerContext): JsonObject {
+  /** A page of `tools/list` for this caller. Only plain clients see the plain tools. */
+  adapted(page: JsonObject, caller: Caller, context: ServerContext): JsonObject {
     const listed = page.tools as readonly Listed[];
-    const isPlain = this.#has(caller, context);
-    const isOfUse =
-      isPlain && (this.#binding.hasFixedTools || listed.some((tool) => this.#mayHandOver(tool)));
-    const tools = isOfUse ? listed : listed.filter(({ name }) => !this.#tools.has(name));
-    return { ...page, tools: isPlain ? tools.map((tool) => this.#withoutPromises(tool)) : tools };
+    const isPlain = this.#isPlain(caller, context);
+    const showsPlainTools =
+      isPlain && (this.#taskServer.hasFixedTools || listed.some((tool) => this.#mayHandOver(tool)));
+    const tools = showsPlainTools ? listed : listed.filter(({ name }) => !this.#tools.has(name));
+    return { ...page, tools: isPlain ? tools.map((tool) => this.#withoutOutputSchema(tool)) : tools };
   }
 
-  /** Strict clients refuse structured content that does not fit the output schema, as that of a hand-over. */
-  #withoutPromises(listed: Listed): Listed {
+  /** Removes the output schema: strict clients refuse structured content that does not match it, such as a hand-over. */
+  #withoutOutputSchema(listed: Listed): Listed {
     if (!this.#mayHandOver(listed)) return listed;
     const { outputSchema: _, execution, ...rest } = listed;
     return { ...rest, ...(execution !== undefined && { execution: { taskSupport: 'optional' } }) };
   }
 
   #mayHandOver({ name }: Listed): boolean {
-    const tool = this.#binding.tool(name);
+    const tool = this.#taskServer.tool(name);
     return tool !== undefined && this.#canHandOver(tool);
   }
 }
 
-/** Nobody waits for an answer that was lost or cancelled on its way. */
-function leaving({ mcpReq, http }: ServerContext, fate: Promise<Fate>): Pick<HandOver, 'gone' | 'isLost'> {
+/** No caller waits for an answer that was lost or cancelled. */
+function goneSignals(
+  { mcpReq, http }: ServerContext,
+  fate: Promise<Fate>,
+): Pick<HandOver, 'gone' | 'isLost'> {
   // On 2026-07-28 a client cancels a call by closing its stream. On stdio it sends `notifications/cancelled`.
   if (mcpReq.envelope && http) return { gone: mcpReq.signal, isLost: () => false };
   const gone = new AbortController();

@@ -1,6 +1,6 @@
 /**
- * The four plain tools. Their descriptions are all that a model knows about tasks. They call the task methods, so that
- * owners, limits and rules hold. Mistakes that a model can correct are returned as error results.
+ * The four plain tools. A model learns about tasks only from their descriptions. They call the task methods, so
+ * that owners, limits and rules apply. Errors that a model can correct are returned as error results.
  */
 
 import { questionsOf } from '../../dialects/collapse.ts';
@@ -13,7 +13,7 @@ import type { InputRequest } from '../../model/input.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Progress } from '../../model/task.ts';
 import type { Caller } from '../../task-methods/caller.ts';
-import { answerQuestions, answerTo, known } from '../../task-methods/task-methods.ts';
+import { answerQuestions, answerTo, authorizedTree } from '../../task-methods/task-methods.ts';
 import { errorResult, RequestAborted } from '../calls/tool-call.ts';
 import { type PlainRequest, waitPlainly } from './waiting.ts';
 
@@ -26,13 +26,13 @@ export interface PlainTool {
   run(call: PlainCall): Promise<JsonObject>;
 }
 
-/** A call of one of them. */
+/** A call of a plain tool. */
 export interface PlainCall extends PlainRequest {
   readonly requests: TaskService;
   readonly input: JsonObject;
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
-  /** Answers to questions that the client was asked in the answer to an earlier call. */
+  /** Answers to questions that were part of the answer to an earlier call. */
   readonly inputResponses?: JsonObject;
 }
 
@@ -40,30 +40,30 @@ const taskId = {
   type: 'string',
   description: 'The taskId from the result of the tool that started the work.',
 };
-const justTheTask: JsonObject = { type: 'object', properties: { taskId }, required: ['taskId'] };
+const onlyTaskId: JsonObject = { type: 'object', properties: { taskId }, required: ['taskId'] };
 
-const looking = { readOnlyHint: true, idempotentHint: true, openWorldHint: false };
-const acting = { ...looking, readOnlyHint: false };
+const reading = { readOnlyHint: true, idempotentHint: true, openWorldHint: false };
+const acting = { ...reading, readOnlyHint: false };
 
 export function plainToolsOf(names: PlainToolNames): PlainTool[] {
   const described: Record<PlainToolName, Omit<PlainTool, 'name'>> = {
     wait: {
       title: 'Wait for a background task',
       description: `Waits for a tool call that continues in the background and returns its result, exactly as the original tool returns it. If the task is still running after some seconds, it returns the progress: call ${names.wait} again until you get the result. If the task has a question, it returns the question.`,
-      annotations: looking,
-      inputSchema: justTheTask,
+      annotations: reading,
+      inputSchema: onlyTaskId,
       run: (call) => wait(call, names),
     },
     status: {
       title: 'Check a background task',
       description: `Returns the status, progress and open questions of a background task at once. It does not return the result. Do not call it again and again: ${names.wait} waits for you.`,
-      annotations: looking,
-      inputSchema: justTheTask,
+      annotations: reading,
+      inputSchema: onlyTaskId,
       run: async (call) => (await answerTo('tasks/get', call.requests, call.caller, call.input)).result,
     },
     answer: {
       title: 'Answer a background task',
-      description: `Sends the user's answers to the open questions of a background task, so that it continues. Ask the user first, unless they already told you the answer; never decide for them. Then call ${names.wait}.`,
+      description: `Sends the user's answers to the open questions of a background task, so that it continues. Ask the user first, unless they already gave you the answer; never decide for them. Then call ${names.wait}.`,
       annotations: { ...acting, destructiveHint: false },
       inputSchema: {
         type: 'object',
@@ -85,7 +85,7 @@ export function plainToolsOf(names: PlainToolNames): PlainTool[] {
       description:
         'Stops a background task for good. What it has already done is not undone. Use it only if the user no longer wants the result: a task that waits for an answer can be left waiting.',
       annotations: { ...acting, destructiveHint: true },
-      inputSchema: justTheTask,
+      inputSchema: onlyTaskId,
       run: (call) => cancel(call, names),
     },
   };
@@ -102,7 +102,7 @@ export function plainToolsOf(names: PlainToolNames): PlainTool[] {
   }));
 }
 
-/** Cancelling it ends the wait and nothing else. */
+/** Waits for the task. Cancelling the request ends only the wait. */
 async function wait(call: PlainCall, names: PlainToolNames): Promise<JsonObject> {
   const { requests, caller, input, signal, onProgress, inputResponses } = call;
   const { tree } = await answerTo('tasks/get', requests, caller, input);
@@ -111,12 +111,12 @@ async function wait(call: PlainCall, names: PlainToolNames): Promise<JsonObject>
   if (inputResponses) await answerQuestions(requests, tree!, inputResponses, caller);
   const waited = await waitPlainly(requests, tree!.root.id, call, {
     signal,
-    // A person answers elsewhere.
-    passesOver: ({ person = false }) => person,
+    // A person answers these questions elsewhere.
+    ignores: ({ person = false }) => person,
     ...(onProgress && { onProgress }),
   });
   if (waited === 'aborted') throw new RequestAborted();
-  const after = await known(requests, caller, input, names.wait);
+  const after = await authorizedTree(requests, caller, input, names.wait);
   const questions = waited === 'asked' ? askable(after, caller) : [];
   if (questions.length > 0) return caller.dialect.inputRequired(new Map(questions));
   return finalResult(after, names, requests.now) ?? caller.dialect.shown(after, requests.now);
@@ -141,8 +141,11 @@ async function answer({ requests, caller, input }: PlainCall, names: PlainToolNa
   const unknown = given.filter((key) => !open.includes(key));
   if (unknown.length > 0) return { ...result, ...errorResult(notAsked(unknown, open)) };
   await answerTo('tasks/update', requests, caller, { taskId: input.taskId!, inputResponses: answers });
-  const shown = caller.dialect.shown(await known(requests, caller, input, names.answer), requests.now);
-  const text = given.length === 1 ? 'The answer was passed on.' : 'The answers were passed on.';
+  const shown = caller.dialect.shown(
+    await authorizedTree(requests, caller, input, names.answer),
+    requests.now,
+  );
+  const text = given.length === 1 ? 'The answer was sent.' : 'The answers were sent.';
   return { ...shown, content: [{ type: 'text', text }, ...(shown.content as JsonObject[])] };
 }
 
@@ -156,12 +159,12 @@ async function cancel({ requests, caller, input }: PlainCall, names: PlainToolNa
 
 /** Refuses a model's answer to a question for a person. */
 function notYours(key: string): string {
-  return `Question ${JSON.stringify(key)} is for a person, and no tool can answer it. Tell the user that it is open. No answer was applied.`;
+  return `Question ${JSON.stringify(key)} is for a person, and no tool can answer it. Inform the user that it is open. No answer was applied.`;
 }
 
-/** A model that made up a key learns which there are; nothing was applied. */
+/** Refuses answers with unknown keys, and lists the open questions. */
 function notAsked(unknown: readonly string[], open: readonly string[]): string {
   const quoted = (keys: readonly string[]) => keys.map((key) => JSON.stringify(key)).join(', ');
-  const there = open.length === 0 ? 'It has no open question.' : `Open are: ${quoted(open)}.`;
-  return `The task did not ask ${quoted(unknown)}, or has its answer already. ${there} No answer was applied.`;
+  const openKeys = open.length === 0 ? 'It has no open questions.' : `Open questions: ${quoted(open)}.`;
+  return `The task has no open question ${quoted(unknown)}. ${openKeys} No answer was applied.`;
 }

@@ -1,59 +1,59 @@
-/** The waits of a client that knows no tasks: for its call, and later for the task that the call became. */
+/** The waits of a plain client: for its call, and later for the task that the call became. */
 import type { TaskService } from '../../engine/task-service.ts';
 import type { InputRequest } from '../../model/input.ts';
 import { openInputs, type Progress, type TaskId } from '../../model/task.ts';
 import type { Caller } from '../../task-methods/caller.ts';
-import { type Patience, type Waited, waitFor } from '../../task-methods/waiting.ts';
+import { type Waited, type WaitOptions, waitFor } from '../../task-methods/waiting.ts';
 import type { Fate } from '../calls/deliveries.ts';
 
-/** A request of a plain client that is answered before the client gives up. */
+/** A request of a plain client that is answered before the client times out. */
 export interface PlainRequest {
-  /** The caller, as the plain tools know it. */
+  /** The caller, with the dialect of the plain tools. */
   readonly caller: Caller;
-  /** Nothing is waited for: the call is handed over at once. */
+  /** True if the call is handed over immediately, without a wait. */
   readonly atOnce?: boolean;
-  /** How long the answer may still take. */
+  /** The time left for the answer. */
   readonly leftMs: () => number;
-  /** Puts the questions of the work on the stream of the request, until the returned function is called. */
+  /** Asks the task's questions on the stream of the request, until the returned function is called. */
   readonly askOnStream?: (id: TaskId) => Promise<() => void>;
 }
 
 /** How a call is handed over. */
 export interface HandOver extends PlainRequest {
-  /** What becomes of the answer to the call. */
+  /** Whether the answer to the call was delivered. */
   readonly fate: Promise<Fate>;
-  /** Fires when nobody waits for the answer any more. */
+  /** Fires when the client no longer waits for the answer. */
   readonly gone: AbortSignal;
-  /** Whether that does not cancel the call: its connection was lost, and a repeated call may join it. */
+  /** True if the client is gone because its connection was lost. The call continues, and a repeated call may join it. */
   readonly isLost: () => boolean;
   /** How long operators see the call after its answer was delivered. */
   readonly keepMs?: number | undefined;
 }
 
 /**
- * `'elapsed'` if the request is to be answered with the status of the task: time is up, or there is a question that the
- * client cannot be asked. `'asked'` if questions are to be the answer, and the client comes back with its answers.
+ * Returns `'elapsed'` if the answer to the request is the status of the task: the time is up, or the client cannot be
+ * asked an open question. Returns `'asked'` if the answer is the open questions, and the client sends the answers later.
  */
 export async function waitPlainly(
   requests: TaskService,
   id: TaskId,
   { caller, atOnce, leftMs, askOnStream }: PlainRequest,
-  { signal, onProgress, passesOver = () => false }: Omit<Patience, 'windowMs' | 'untilStart'>,
+  { signal, onProgress, ignores = () => false }: Omit<WaitOptions, 'windowMs' | 'untilStart'>,
 ): Promise<Waited> {
   if (atOnce) return signal.aborted ? 'aborted' : 'elapsed';
   const canAsk = ({ kind }: InputRequest) => caller.sender.answers.includes(kind);
-  const beating = onProgress && heartbeat(requests, id, onProgress);
+  const beats = onProgress && heartbeat(requests, id, onProgress);
   let stopAsking: (() => void) | undefined;
   try {
     for (;;) {
       const waited = await waitFor(requests, id, {
         signal,
-        ...(beating && { onProgress: beating.report }),
+        ...(beats && { onProgress: beats.report }),
         windowMs: Math.max(0, leftMs()),
-        passesOver: (request) => (canAsk(request) ? stopAsking !== undefined : passesOver(request)),
+        ignores: (request) => (canAsk(request) ? stopAsking !== undefined : ignores(request)),
       });
       if (waited !== 'asked') return waited;
-      const open = (await openRequests(requests, id)).filter((one) => canAsk(one) || !passesOver(one));
+      const open = (await openRequests(requests, id)).filter((one) => canAsk(one) || !ignores(one));
       if (open.length === 0) continue;
       if (!open.every(canAsk)) return 'elapsed';
       if (!askOnStream) return 'asked';
@@ -61,7 +61,7 @@ export async function waitPlainly(
     }
   } finally {
     stopAsking?.();
-    beating?.stop();
+    beats?.stop();
   }
 }
 
@@ -73,32 +73,32 @@ async function openRequests(requests: TaskService, id: TaskId): Promise<InputReq
 
 // --- Progress -----------------------------------------------------------------------------------------------
 
-/** Well below the time-outs of clients. */
-const everyMs = 10_000;
+/** Well below the timeouts of clients. */
+const heartbeatMs = 10_000;
 
-/** Each notification must report more progress than the one before. This much more is invisible to a reader. */
-const nextToNothing = 1e-6;
+/** Heartbeats add this much to the progress, because MCP requires it to increase. */
+const minIncrease = 1e-6;
 
-type Beaten = Pick<TaskService, 'schedule' | 'tree' | 'now'>;
+type HeartbeatService = Pick<TaskService, 'schedule' | 'tree' | 'now'>;
 
 /**
- * Progress for a caller that waits: what the handler reports and, every ten seconds, what the work is doing. Many clients
- * restart their time-out with each notification, and some show its text to their user.
+ * Sends progress to a caller that waits: what the handler reports and, every ten seconds, what the task is doing. Many
+ * clients restart their timeout with each notification, and some show its message to their user.
  */
-export function heartbeat(requests: Beaten, id: TaskId, tell: (progress: Progress) => void) {
+export function heartbeat(requests: HeartbeatService, id: TaskId, send: (progress: Progress) => void) {
   let last: Progress = { done: 0 };
   let cancel = () => {};
   let isStopped = false;
   const beat = async () => {
     const message = await messageOf(requests, id);
     if (isStopped || message === undefined) return;
-    last = aHairFurther(last);
-    tell({ ...last, message });
+    last = increased(last);
+    send({ ...last, message });
   };
   const arm = () => {
     cancel();
-    cancel = requests.schedule(everyMs, () => {
-      // A store that cannot be read now is read at the next one.
+    cancel = requests.schedule(heartbeatMs, () => {
+      // If the store cannot be read, the next heartbeat tries again.
       void beat().catch(() => {});
       arm();
     });
@@ -107,7 +107,7 @@ export function heartbeat(requests: Beaten, id: TaskId, tell: (progress: Progres
   return {
     report: (progress: Progress) => {
       if (progress.done > last.done) last = progress;
-      tell(progress);
+      send(progress);
       arm();
     },
     stop: () => {
@@ -117,8 +117,8 @@ export function heartbeat(requests: Beaten, id: TaskId, tell: (progress: Progres
   };
 }
 
-/** One line for a person: what is waited for, and for how long. Undefined if the work is done. */
-async function messageOf(requests: Beaten, id: TaskId): Promise<string | undefined> {
+/** One line for a person: what the task is doing, and for how long. Undefined if the task is done. */
+async function messageOf(requests: HeartbeatService, id: TaskId): Promise<string | undefined> {
   const { now } = requests;
   const tree = await requests.tree(id);
   if (!tree || tree.root.phase === 'done') return undefined;
@@ -131,7 +131,7 @@ async function messageOf(requests: Beaten, id: TaskId): Promise<string | undefin
   return `${doing} (${elapsed(now - createdAt)})`;
 }
 
-/** As people say it: 40 s, 3 min, 2 h 5 min. */
+/** A duration for a person: 40 s, 3 min, 2 h 5 min. */
 function elapsed(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000));
   if (seconds < 120) return `${seconds} s`;
@@ -139,8 +139,8 @@ function elapsed(ms: number): string {
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-function aHairFurther({ done, total }: Progress): Progress {
-  const further = done + nextToNothing * Math.max(1, Math.abs(done));
-  // Progress beyond the total would make no sense.
-  return { done: further, ...(total !== undefined && total >= further && { total }) };
+function increased({ done, total }: Progress): Progress {
+  const next = done + minIncrease * Math.max(1, Math.abs(done));
+  // Progress must not exceed the total.
+  return { done: next, ...(total !== undefined && total >= next && { total }) };
 }

@@ -1,4 +1,4 @@
-/** What stands before everything else: who may reach this server at all, and whose token it is. */
+/** Admission of HTTP requests: checks the host, the origin and the bearer token before anything else. */
 import {
   type AuthInfo,
   bearerAuthChallengeResponse,
@@ -17,15 +17,15 @@ import { transportRefusal } from '../../dialects/json-rpc.ts';
 import { InvalidOptions } from '../../model/errors.ts';
 
 export interface AdmissionOptions {
-  /** Names under which this server may be addressed. By default those of this machine, against DNS rebinding. */
+  /** Host names that requests may use for this server. Default: those of this machine, to prevent DNS rebinding. */
   readonly allowedHosts?: readonly string[];
-  /** Hosts whose pages may call this server from a browser. By default those of this machine. */
+  /** Hosts whose pages may call this server from a browser. Default: those of this machine. */
   readonly allowedOrigins?: readonly string[];
-  /** Demands a bearer token of every request: `jwtTokens()`, `staticTokens()`, or a verifier of your own. */
+  /** Requires a bearer token in every request: `jwtTokens()`, `staticTokens()`, or a verifier of your own. */
   readonly auth?: VerifyBearerTokenOptions;
-  /** What clients are told of the tokens that they need, at `/.well-known/oauth-protected-resource` and the path. */
+  /** Describes the tokens that clients need; served at `/.well-known/oauth-protected-resource` plus the path. */
   readonly resource?: ProtectedResource;
-  /** Hears of errors that callers are not told the details of. */
+  /** Called with errors whose details callers do not get. */
   readonly onError?: (error: Error) => void;
 }
 
@@ -37,7 +37,7 @@ export class AdmissionControl {
   readonly #auth: VerifyBearerTokenOptions | undefined;
   readonly #metadata: ResourceMetadata | undefined;
   readonly #onError: (error: Error) => void;
-  /** Clients repeat themselves; a header that was found good once need not be taken apart again. */
+  /** Host headers that already passed the check. */
   readonly #goodHosts = new Set<string>();
 
   constructor({ allowedHosts, allowedOrigins, auth, resource, onError = () => {} }: AdmissionOptions) {
@@ -48,7 +48,7 @@ export class AdmissionControl {
     this.#onError = onError;
   }
 
-  /** What anybody may read, from any page; undefined unless it is asked for. */
+  /** The public metadata document, if the request is for it. */
   published(method: string, url: string | undefined, host: string | null | undefined): Response | undefined {
     if (!this.#metadata) return undefined;
     const asked = URL.parse(url ?? '/', this.#metadata.url)?.pathname;
@@ -56,7 +56,7 @@ export class AdmissionControl {
     return this.refuse(host, undefined) ?? published(this.#metadata.document, method);
   }
 
-  /** Undefined unless the request is turned away for where it is addressed to or comes from. */
+  /** The refusal of a request with a wrong host or origin. */
   refuse(host: string | null | undefined, origin: string | null | undefined): Response | undefined {
     if (!host || !this.#goodHosts.has(host)) {
       if (host && !/^[\w.:[\]-]+$/.test(host)) return refusal(403, 'Invalid Host header');
@@ -69,7 +69,7 @@ export class AdmissionControl {
     return checked.ok ? undefined : refusal(403, checked.message);
   }
 
-  /** True if no request need show a token. */
+  /** True if requests need no token. */
   get isOpen(): boolean {
     return this.#auth === undefined;
   }
@@ -83,14 +83,14 @@ export class AdmissionControl {
       if (!isRefused) this.#onError(error as Error);
       if (isRefused || !(error instanceof OAuthError))
         return { refusal: bearerAuthChallengeResponse(error, this.#auth) };
-      // Whoever cannot tell whether a token is good must not call it bad: clients would throw it away.
+      // A token that cannot be verified must not be called invalid: clients would discard it.
       const headers = { 'retry-after': '5' };
       return { refusal: Response.json(error.toResponseObject(), { status: 503, headers }) };
     }
   }
 }
 
-/** An answer to a request that nobody has looked into. */
+/** A JSON-RPC error for a request whose body was not read. */
 export function refusal(status: number, message: string, code = transportRefusal): Response {
   return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status });
 }
@@ -98,22 +98,22 @@ export function refusal(status: number, message: string, code = transportRefusal
 // --- Protected resource metadata (RFC 9728) ----------------------------------------------------------------
 
 export interface ProtectedResource {
-  /** The public URL of this server, as clients call it. */
+  /** The public URL of this server. */
   readonly url: string | URL;
-  /** The issuers whose tokens it takes. */
+  /** The issuers of accepted tokens. */
   readonly authorizationServers: readonly (string | URL)[];
-  /** Scopes that tokens for it may have. */
+  /** The scopes that tokens may have. */
   readonly scopes?: readonly string[];
   readonly name?: string;
   readonly documentation?: string | URL;
 }
 
 const methods = 'GET, HEAD, OPTIONS';
-/** It is public, and browsers fetch it from wherever their client lives. */
+/** The metadata is public, and browser clients fetch it from any origin. */
 const anyOrigin = { 'access-control-allow-origin': '*' };
 
 interface ResourceMetadata {
-  /** Where it is served, as the public knows it. */
+  /** The public URL of the document. */
   readonly url: string;
   readonly document: object;
 }
@@ -122,7 +122,7 @@ function metadataOf(resource: ProtectedResource): ResourceMetadata {
   const { authorizationServers, scopes, name, documentation } = resource;
   const resourceServerUrl = new URL(resource.url);
   const issuers = authorizationServers.map((issuer) => (issuer instanceof URL ? issuer.href : issuer));
-  // The SDK builds it for one issuer, and refuses those that are not safe; each is put to that.
+  // The SDK builds the document for one issuer and refuses unsafe ones. Call it for each issuer.
   const [document] = issuers.map((issuer) =>
     buildOAuthProtectedResourceMetadata({
       oauthMetadata: { issuer } as never,

@@ -1,13 +1,13 @@
-/** Bodies: read up to a limit, parsed, and not nested so deeply that whoever walks through them runs out of stack. */
+/** Request bodies: limited in size, parsed, and limited in depth so that recursive code cannot overflow the stack. */
 import { isUtf8 } from 'node:buffer';
 import { invalidRequest, parseError, transportRefusal } from '../../dialects/json-rpc.ts';
 import { HoldfastError } from '../../model/errors.ts';
 
-/** A refusal of the HTTP face itself. */
+/** A request that is refused with an HTTP status. */
 export class HttpRefusal extends HoldfastError {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** The code of JSON-RPC. */
+  /** The JSON-RPC error code. */
   readonly rpcCode: number;
 
   constructor(
@@ -23,7 +23,7 @@ export class HttpRefusal extends HoldfastError {
   }
 }
 
-export const deepest = 128;
+export const maxDepth = 128;
 
 export function tooLarge(limit: number): HttpRefusal {
   return new HttpRefusal(
@@ -36,7 +36,7 @@ function unreadable(message: string, code = parseError): HttpRefusal {
   return new HttpRefusal(400, message, {}, code);
 }
 
-/** Decoding alone would put question marks in the place of what cannot be read. */
+/** Refuses invalid UTF-8, which decoding alone would replace silently. */
 export function textOf(bytes: Buffer): string {
   if (!isUtf8(bytes)) throw unreadable('Parse error: the request body is not valid UTF-8.');
   return bytes.toString();
@@ -49,20 +49,20 @@ export function parseBody(text: string): unknown {
   } catch {
     throw unreadable('Parse error: the request body is not valid JSON.');
   }
-  if (opens(text) > deepest && isDeeperThan(body, deepest))
-    throw unreadable(`The request body is nested more than ${deepest} levels deep.`, invalidRequest);
+  if (countBrackets(text) > maxDepth && isDeeperThan(body, maxDepth))
+    throw unreadable(`The request body is nested more than ${maxDepth} levels deep.`, invalidRequest);
   return body;
 }
 
-/** How often something is opened in a text; a quick look that spares honest messages the thorough one. */
-function opens(text: string): number {
+/** Counts opening brackets: a quick check that saves normal messages the thorough one. */
+function countBrackets(text: string): number {
   let count = 0;
   for (const bracket of '{[')
     for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1)) count++;
   return count;
 }
 
-/** Without recursion: the very thing that this protects from. */
+/** Checks the depth without recursion, which could overflow the stack. */
 export function isDeeperThan(value: unknown, limit: number): boolean {
   let level: unknown[] = [value];
   for (let depth = 0; level.length > 0; depth++) {
@@ -72,7 +72,7 @@ export function isDeeperThan(value: unknown, limit: number): boolean {
   return false;
 }
 
-/** Reads a web body; a stream is given up as soon as it is too long. */
+/** Reads a web body, and stops as soon as it is too large. */
 export async function readWebBody(body: ReadableStream<Uint8Array> | null, limit: number): Promise<string> {
   if (!body) return '';
   const chunks: Uint8Array[] = [];

@@ -1,17 +1,17 @@
-/** A body of server-sent events, written at the pace of its reader. */
+/** A body of server-sent events with backpressure. */
 import { runtime } from '../../runtime/runtime.ts';
 
-/** How long a reader may take nothing before it loses the stream. */
+/** How long a reader may read nothing before its stream is closed. */
 export const slowReaderMs = 30_000;
 
 export class EventBody {
   readonly stream: ReadableStream<Uint8Array>;
   readonly #closing = new AbortController();
-  /** Fires when the stream is over, whoever ended it. */
+  /** Fires when the stream has ended. */
   readonly closed: AbortSignal = this.#closing.signal;
   readonly #encoder = new TextEncoder();
   #controller!: ReadableStreamDefaultController<Uint8Array>;
-  /** Resolves when there is room again. */
+  /** Resolves when the buffer has room again. */
   #room = Promise.withResolvers<void>();
 
   constructor(onClose: () => void, keepAliveMs = 15_000) {
@@ -34,15 +34,15 @@ export class EventBody {
     });
   }
 
-  /** Resolves when the reader has taken what was written; rejects if the stream is closed. */
+  /** Resolves when the buffer has room; rejects if the stream is closed. */
   async untilRoom(): Promise<void> {
     if (!this.#hasRoom()) {
-      const patience = runtime.setTimeout(() => this.fail(), slowReaderMs).unref();
+      const timeout = runtime.setTimeout(() => this.fail(), slowReaderMs).unref();
       while (!this.closed.aborted && !this.#hasRoom()) {
         this.#room = Promise.withResolvers();
         await this.#room.promise;
       }
-      runtime.clearTimeout(patience);
+      runtime.clearTimeout(timeout);
     }
     if (this.closed.aborted) throw new Error('The stream is closed.');
   }
@@ -59,7 +59,7 @@ export class EventBody {
     this.#controller.close();
   }
 
-  fail(error: unknown = new Error('The reader of this stream took nothing for too long.')): void {
+  fail(error: unknown = new Error('The reader of this stream read nothing for too long.')): void {
     if (this.closed.aborted) return;
     this.#closing.abort();
     this.#controller.error(error);

@@ -1,7 +1,7 @@
 /**
- * The fast path: task methods, calls that become a task at once, and calls through the gateway that end in a moment are
- * answered without a server of the SDK. Only requests that are right in every respect take it; the SDK answers all
- * others, and words the refusals. Both ways end in the same functions.
+ * The fast path answers task methods, calls that become a task immediately, and short gateway calls without an SDK
+ * server. It takes only fully valid requests. The SDK answers all others, and sends the refusals. Both paths call the
+ * same functions.
  */
 import { type AuthInfo, classifyInboundRequest } from '@modelcontextprotocol/server';
 import {
@@ -21,20 +21,20 @@ import type { Outcome } from '../../model/outcome.ts';
 import type { Caller } from '../../task-methods/caller.ts';
 import { answerTo, isTaskMethod } from '../../task-methods/task-methods.ts';
 import { exchangeOf } from '../calls/deliveries.ts';
-import { type Begun, type MayJoin, RequestAborted } from '../calls/tool-call.ts';
+import { type MayJoin, RequestAborted, type StartedCall } from '../calls/tool-call.ts';
 import type { ToolCalls } from '../calls/tool-calls.ts';
 import type { TaskServer } from '../task-server.ts';
 
-/** A POST as both faces see it, its body parsed. */
+/** A POST request with a parsed body, from either HTTP interface. */
 export interface Posted {
   readonly body: unknown;
   readonly header: (name: string) => string | null | undefined;
   readonly authInfo: AuthInfo | undefined;
-  /** Fires when the connection is done with the request. Made only for those that listen to it. */
+  /** Returns a signal that fires when the connection is done with the request. Created on demand. */
   readonly signal: () => AbortSignal;
-  /** As the SDK takes it, its body left out. Made only for what takes the long way. */
+  /** Returns the request for the SDK, without its body. Created on demand. */
   readonly request: () => globalThis.Request;
-  /** Where it came from. The web's requests do not tell. */
+  /** The client's address. Web requests do not contain it. */
   readonly address?: (() => string | undefined) | undefined;
 }
 
@@ -42,7 +42,7 @@ export interface FastAnswer {
   readonly status: number;
   /** The message as JSON. */
   readonly text: string;
-  /** When it may be worth asking again. */
+  /** When the client may try again. */
   readonly retryAfterMs?: number | undefined;
 }
 
@@ -54,56 +54,56 @@ interface Request {
   readonly sender: Sender;
 }
 
-/** A result as JSON. */
+/** Carries out a request and returns the result as JSON. */
 type Act = () => Promise<string>;
 
-/** The SDK's answer to a request. */
+/** Lets the SDK answer a request. */
 type Sdk = (request: globalThis.Request) => Promise<Response>;
 
 type CalledWithHead = Parameters<ToolCalls['begin']>[0];
 
-/** Clients declare the same about themselves in every request: what was found valid need not be checked again. */
-const knownMetas = 1_000;
-/** What honest clients declare is shorter by far; the rest is not worth the room. */
-const longestMeta = 4_096;
+/** Clients send the same metadata in every request. Metadata that was found valid is cached. */
+const maxCachedMetas = 1_000;
+/** Well-behaved clients send much less metadata; longer metadata is not cached. */
+const maxMetaLength = 4_096;
 
 export class FastPath {
-  readonly #binding: TaskServer;
+  readonly #taskServer: TaskServer;
   readonly #onError: (error: Error) => void;
-  /** The senders of requests whose metadata was found valid, by that metadata. */
+  /** Senders by their valid metadata. */
   readonly #senders = new Map<string, Sender>();
   readonly #handsOver: ReadonlySet<DurableTool>;
 
-  constructor(binding: TaskServer, onError: (error: Error) => void) {
-    this.#binding = binding;
+  constructor(taskServer: TaskServer, onError: (error: Error) => void) {
+    this.#taskServer = taskServer;
     this.#onError = onError;
-    this.#handsOver = new Set([...binding.tools].filter(handsOverAtOnce));
+    this.#handsOver = new Set([...taskServer.tools].filter(handsOverAtOnce));
   }
 
   /** Undefined if the SDK has to answer. */
   answer(posted: Posted, sdk: Sdk): Promise<FastAnswer | Response> | undefined {
-    const request = this.#understood(posted);
+    const request = this.#validated(posted);
     if (!request) return undefined;
-    const caller = this.#binding.callerLike(request.sender, posted.authInfo, posted.address);
+    const caller = this.#taskServer.callerLike(request.sender, posted.authInfo, posted.address);
     const act = this.#actFor(request, caller, posted);
-    if (act) return this.#worded(request.id, act);
+    if (act) return this.#respond(request.id, act);
     const called = this.#calledWithHead(request, caller);
     return called && this.#begin(request.id, called, caller, posted, sdk);
   }
 
-  /** A call that begins before there is a task, unless it becomes one at once. */
+  /** A call with a head, which starts before there is a task, unless the call becomes a task immediately. */
   #calledWithHead({ method, params, meta }: Request, { sender }: Caller): CalledWithHead | undefined {
-    // Until then the SDK has not said how the server introduces itself.
-    if (method !== 'tools/call' || !this.#binding.serverInfo || !isPlainCall(params)) return undefined;
-    // The SDK sends what is told during a call; calls with a key become tasks.
+    // Only the SDK's first answer contains the server info.
+    if (method !== 'tools/call' || !this.#taskServer.serverInfo || !isPlainCall(params)) return undefined;
+    // The SDK sends notifications during a call; calls with a key become tasks.
     if ([meta.progressToken, meta[idempotencyKey], meta[logLevelKey]].some((it) => it !== undefined))
       return undefined;
-    const { tool, input, head } = this.#binding.called(method, params) ?? {};
+    const { tool, input, head } = this.#taskServer.called(method, params) ?? {};
     if (!tool || !head || tool.before || tool.task === 'required') return undefined;
     return tool.task === 'always' && sender.takesTasks ? undefined : { tool, input, head };
   }
 
-  /** The answer if it is a simple one that comes at once; otherwise the SDK continues with the call. */
+  /** Answers the call if a simple answer comes immediately; otherwise the SDK continues the call. */
   async #begin(
     id: string | number,
     called: CalledWithHead,
@@ -111,42 +111,42 @@ export class FastPath {
     { signal, request }: Posted,
     sdk: Sdk,
   ): Promise<FastAnswer | Response> {
-    let begun: Begun | MayJoin;
+    let started: StartedCall | MayJoin;
     try {
-      const { calls } = await this.#binding.served();
-      begun = await calls.begin(called, caller, signal());
+      const { calls } = await this.#taskServer.served();
+      started = await calls.begin(called, caller, signal());
     } catch (error) {
-      return refusedAnswer(this.#binding.dialect, id, error, this.#onError);
+      return refusedAnswer(this.#taskServer.dialect, id, error, this.#onError);
     }
-    if ('outcome' in begun && isOfText(begun.outcome))
-      return { status: 200, text: answered(id, this.#text(begun.outcome.value)) };
+    if ('outcome' in started && isOfText(started.outcome))
+      return { status: 200, text: answered(id, this.#text(started.outcome.value)) };
     const continuing = request();
     const exchange = exchangeOf(continuing)!;
-    exchange.begun = begun;
+    exchange.started = started;
     try {
       return await sdk(continuing);
     } finally {
-      // Nobody has taken it up.
-      if (exchange.begun && 'abandon' in exchange.begun) exchange.begun.abandon();
+      // The SDK did not continue the call.
+      if (exchange.started && 'abandon' in exchange.started) exchange.started.abandon();
     }
   }
 
-  async #worded(id: string | number, act: Act): Promise<FastAnswer> {
+  async #respond(id: string | number, act: Act): Promise<FastAnswer> {
     try {
       return { status: 200, text: answered(id, await act()) };
     } catch (error) {
       if (error instanceof RequestAborted) throw error;
-      return refusedAnswer(this.#binding.dialect, id, error, this.#onError);
+      return refusedAnswer(this.#taskServer.dialect, id, error, this.#onError);
     }
   }
 
-  #understood({ body, header }: Posted): Request | undefined {
+  #validated({ body, header }: Posted): Request | undefined {
     if (!isJsonObject(body) || body.jsonrpc !== '2.0') return undefined;
     const { id, method, params } = body;
-    // What was checked of its sender's earlier requests says nothing about the rest of this one.
+    // The cache covers only the metadata, so check the rest of every request.
     if (Object.keys(body).length !== 4 || typeof method !== 'string') return undefined;
     if (typeof id !== 'string' && !isWholeNumber(id)) return undefined;
-    const isOfTask = isTaskMethod(method) && this.#binding.dialect.methods.includes(method);
+    const isOfTask = isTaskMethod(method) && this.#taskServer.dialect.methods.includes(method);
     if (method !== 'tools/call' && !isOfTask) return undefined;
     if (!isJsonObject(params) || !isJsonObject(params._meta)) return undefined;
     if (header('mcp-protocol-version') !== revision || header('mcp-method') !== method) return undefined;
@@ -162,29 +162,29 @@ export class FastPath {
     if (known) return known;
     const route = classifyInboundRequest({ httpMethod: 'POST', protocolVersionHeader: revision, body });
     if (route.kind !== 'modern' || route.classification.revision !== revision) return undefined;
-    if (this.#senders.size >= knownMetas) this.#senders.clear();
-    const sender = this.#binding.sender(meta[clientCapabilitiesKey]);
-    if (text.length <= longestMeta) this.#senders.set(text, sender);
+    if (this.#senders.size >= maxCachedMetas) this.#senders.clear();
+    const sender = this.#taskServer.sender(meta[clientCapabilitiesKey]);
+    if (text.length <= maxMetaLength) this.#senders.set(text, sender);
     return sender;
   }
 
   #actFor({ method, params, meta }: Request, caller: Caller, { signal, header }: Posted): Act | undefined {
     if (isTaskMethod(method))
       return async () => {
-        const { requests } = await this.#binding.served();
+        const { requests } = await this.#taskServer.served();
         return this.#text((await answerTo(method, requests, caller, params)).result);
       };
-    const tool = this.#binding.tool(params.name);
+    const tool = this.#taskServer.tool(params.name);
     if (!tool || !this.#handsOver.has(tool) || !caller.sender.takesTasks) return undefined;
     if (!isPlainCall(params)) return undefined;
     const called = { tool, input: params.arguments };
     return async () =>
-      this.#text(await this.#binding.call(called, { meta, header }, caller, { signal: signal() }));
+      this.#text(await this.#taskServer.call(called, { meta, header }, caller, { signal: signal() }));
   }
 
-  /** With what the SDK adds to every result. */
+  /** The result as JSON, with what the SDK adds to every result. */
   #text(result: JsonObject): string {
-    const { serverInfo } = this.#binding;
+    const { serverInfo } = this.#taskServer;
     const complete = 'resultType' in result ? result : { resultType: 'complete', ...result };
     if (!serverInfo) return JSON.stringify(complete);
     const _meta = { ...(complete._meta as JsonObject | undefined), [serverInfoKey]: serverInfo };
@@ -196,21 +196,21 @@ function answered(id: string | number, result: string): string {
   return `{"jsonrpc":"2.0","id":${typeof id === 'number' ? id : JSON.stringify(id)},"result":${result}}`;
 }
 
-/** Nothing that only a second round of a call has. */
+/** True for a first call: only a repeated one has a request state or input responses. */
 function isPlainCall({ requestState, inputResponses, arguments: input }: JsonObject): boolean {
   return (
     requestState === undefined && inputResponses === undefined && (input === undefined || isJsonObject(input))
   );
 }
 
-/** Without what is another in every request, and says nothing about its sender. */
+/** The metadata without the fields that differ in every request. */
 function declaredIn(meta: JsonObject): JsonObject {
   if (!('traceparent' in meta)) return meta;
   const { traceparent: _, tracestate: _state, baggage: _baggage, ...declared } = meta;
   return declared;
 }
 
-/** An error in the words of a dialect. Temporary limits are also reported as HTTP 429 with `Retry-After`. */
+/** An error in the caller's dialect. Temporary limits are also reported as HTTP 429 with `Retry-After`. */
 export function refusedAnswer(
   dialect: Dialect,
   id: unknown,
@@ -229,14 +229,14 @@ function isWholeNumber(id: unknown): id is number {
   return Number.isSafeInteger(id);
 }
 
-/** Nothing is waited for, nothing asked first, and no header has to repeat an argument. */
+/** True if a call becomes a task immediately, asks nothing first, and needs no header that repeats an argument. */
 function handsOverAtOnce({ name, task, before, inputSchema }: DurableTool): boolean {
   if ((task !== 'always' && task !== 'required') || before) return false;
   if (!inputSchema) return true;
   return !JSON.stringify(toJsonSchema(inputSchema, `The input of ${name}`)).includes('"x-mcp-header"');
 }
 
-/** A result in which nothing has to be checked. With all others the SDK is more careful. */
+/** True for a plain text result, which needs no validation. The SDK validates all others. */
 function isOfText(outcome: Outcome): outcome is Outcome & { kind: 'result'; value: JsonObject } {
   if (outcome.kind !== 'result' || !isJsonObject(outcome.value)) return false;
   const { content, isError, structuredContent, ...rest } = outcome.value;

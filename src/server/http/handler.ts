@@ -1,6 +1,6 @@
 /**
- * The HTTP face: one endpoint for everything, as a fetch-style handler and as a listener for Node's `http`, Express and
- * whatever is built on them.
+ * Serves MCP over HTTP on one endpoint, as a fetch-style handler and as a listener for Node's `http`, Express and
+ * frameworks built on them.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
@@ -21,9 +21,9 @@ import { Unavailable } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { StoreError } from '../../ports/store-errors.ts';
 import { runtime } from '../../runtime/runtime.ts';
-import { noteTurnedAway } from '../../task-methods/audit-notes.ts';
+import { noteRefused } from '../../task-methods/audit-notes.ts';
 import { isTaskMethod, spendOn } from '../../task-methods/task-methods.ts';
-import { exchanged } from '../calls/deliveries.ts';
+import { withExchange } from '../calls/deliveries.ts';
 import { RequestAborted } from '../calls/tool-call.ts';
 import { HttpSessions } from '../sessions/http-sessions.ts';
 import {
@@ -33,7 +33,7 @@ import {
   Subscription,
   type SubscriptionId,
   type TaskListen,
-  tasksToHear,
+  watchedTasks,
 } from '../sessions/subscription.ts';
 import type { TaskServer } from '../task-server.ts';
 import type { Tasks } from '../tasks.ts';
@@ -42,28 +42,28 @@ import { HttpRefusal, parseBody, readWebBody } from './body.ts';
 import { EventBody } from './event-stream-body.ts';
 import { type FastAnswer, FastPath, type Posted, refusedAnswer } from './fast-path.ts';
 import { drained, readNodeBody, toWebRequest, whenClosed, whenFinished, writeResponse } from './node.ts';
-import { Reading } from './request-end.ts';
+import { WebExchange } from './request-end.ts';
 
 export interface HandlerOptions extends AdmissionOptions {
-  /** The largest request body, in bytes. Default 4 MiB. */
+  /** The maximum size of a request body, in bytes. Default 4 MiB. */
   readonly largestBody?: number;
-  /** Where changed lists of tools, prompts and resources are announced to those that listen; see the SDK. */
+  /** Carries notifications of changed lists of tools, prompts and resources; see the SDK. */
   readonly bus?: ServerEventBus;
 }
 
-/** A request of either face, before it is admitted. */
+/** A request of either interface, before it is admitted. */
 interface Incoming extends Omit<Posted, 'body' | 'authInfo'> {
   readonly method: string;
   readonly url: string | undefined;
   readonly host: string | undefined;
-  /** What was verified before it came here. */
+  /** A token that middleware already verified. */
   readonly verified: AuthInfo | undefined;
-  /** Nobody is there any more to be answered. */
+  /** True if the client is gone. */
   readonly isGone: () => boolean;
   readonly readBody: () => unknown;
 }
 
-/** A request of Node's, with what Express and other middleware add to it. */
+/** A Node request, with the fields that Express and other middleware add. */
 type NodeRequest = IncomingMessage & {
   readonly body?: unknown;
   readonly auth?: AuthInfo;
@@ -72,63 +72,63 @@ type NodeRequest = IncomingMessage & {
 };
 
 export class McpHandler {
-  readonly #binding: TaskServer;
-  readonly #gate: AdmissionControl;
-  readonly #direct: FastPath;
+  readonly #taskServer: TaskServer;
+  readonly #admission: AdmissionControl;
+  readonly #fastPath: FastPath;
   /** For clients of 2025-11-25; the SDK's handler is for later ones. */
   readonly #sessions: HttpSessions;
   readonly #sdk: ReturnType<typeof createMcpHandler>;
   readonly #largestBody: number;
   readonly #onError: (error: Error) => void;
-  /** The subscriptions to tasks, each with the id of its request. */
+  /** The open subscriptions to tasks, each with the id of its request. */
   readonly #streams = new Map<EventBody, SubscriptionId>();
 
   constructor(tasks: Tasks, factory: McpServerFactory, options: HandlerOptions = {}) {
-    this.#binding = tasks.binding;
-    this.#gate = new AdmissionControl(options);
+    this.#taskServer = tasks.taskServer;
+    this.#admission = new AdmissionControl(options);
     this.#largestBody = options.largestBody ?? DEFAULT_MAX_REQUEST_BODY_SIZE;
-    this.#onError = calmed(options.onError ?? (() => {}));
-    this.#direct = new FastPath(this.#binding, this.#onError);
-    this.#sessions = new HttpSessions(this.#binding, factory, this.#onError);
+    this.#onError = throttled(options.onError ?? (() => {}));
+    this.#fastPath = new FastPath(this.#taskServer, this.#onError);
+    this.#sessions = new HttpSessions(this.#taskServer, factory, this.#onError);
     this.#sdk = createMcpHandler(factory, {
       legacy: 'reject',
       maxRequestBodySize: this.#largestBody,
-      maxSubscriptions: this.#binding.limiter.limits.subscriptions,
+      maxSubscriptions: this.#taskServer.limiter.limits.subscriptions,
       onerror: this.#onError,
       ...(options.bus && { bus: options.bus }),
     });
   }
 
-  /** Announces changed lists of tools, prompts and resources to those that listen. */
+  /** Notifies subscribers of changed lists of tools, prompts and resources. */
   get notify(): ServerNotifier {
     return this.#sdk.notify;
   }
 
-  /** How many subscriptions to tasks are open. */
+  /** The number of open subscriptions to tasks. */
   get subscriptions(): number {
     return this.#streams.size;
   }
 
-  /** For Hono and everything else that speaks `Request` and `Response`. */
+  /** For Hono and everything else that uses `Request` and `Response`. */
   fetch = async (request: Request, { authInfo }: { authInfo?: AuthInfo } = {}): Promise<Response> => {
     const { headers, method, url } = request;
-    const reading = new Reading(request.signal, this.#binding.tasks.clock.monotonic());
-    exchanged(request, reading);
+    const exchange = new WebExchange(request.signal, this.#taskServer.tasks.clock.monotonic());
+    withExchange(request, exchange);
     const answer = await this.#serve({
       method,
       url,
       host: headers.get('host') ?? new URL(url).host,
       header: (name) => headers.get(name),
       verified: authInfo,
-      signal: () => reading.signal,
+      signal: () => exchange.signal,
       isGone: () => request.signal.aborted,
       readBody: async () => parseBody(await readWebBody(request.body, this.#largestBody)),
       request: () => request,
     });
-    return answer instanceof Response ? reading.of(answer) : toResponse(answer);
+    return answer instanceof Response ? exchange.of(answer) : toResponse(answer);
   };
 
-  /** For Node's `http` and Express. A body that was parsed, or a token that was verified before, is taken over. */
+  /** For Node's `http` and Express. Uses a body or token that middleware already parsed or verified. */
   node = (req: NodeRequest, res: ServerResponse): void => {
     this.#serveNode(req, res).catch((error: Error) => {
       this.#onError(error);
@@ -136,14 +136,15 @@ export class McpHandler {
     });
   };
 
-  /** Each reader gets the answer to its request to listen. */
+  /** Ends all subscriptions by answering their requests. */
   endSubscriptions(): void {
-    this.#binding.isStopping = true;
-    for (const [stream, id] of [...this.#streams]) stream.end(frame(farewell(id, this.#binding.serverInfo)));
+    this.#taskServer.isStopping = true;
+    for (const [stream, id] of [...this.#streams])
+      stream.end(frame(farewell(id, this.#taskServer.serverInfo)));
     void this.#sessions.endStandaloneStreams();
   }
 
-  /** Ends the subscriptions and whatever is still being answered. */
+  /** Ends the subscriptions and all open requests. */
   async close(): Promise<void> {
     this.endSubscriptions();
     await this.#sessions.close();
@@ -151,7 +152,7 @@ export class McpHandler {
   }
 
   async #serveNode(req: NodeRequest, res: ServerResponse): Promise<void> {
-    const arrivedAt = this.#binding.tasks.clock.monotonic();
+    const arrivedAt = this.#taskServer.tasks.clock.monotonic();
     const { headers, method = 'GET' } = req;
     const signal = whenClosed(res);
     const address = () => req.ip ?? req.socket.remoteAddress;
@@ -166,7 +167,7 @@ export class McpHandler {
       isGone: () => res.destroyed,
       readBody: async () => req.body ?? parseBody(await readNodeBody(req, this.#largestBody)),
       request: () =>
-        exchanged(toWebRequest(req, signal()), {
+        withExchange(toWebRequest(req, signal()), {
           arrivedAt,
           address: address(),
           fate: () => whenFinished(res),
@@ -180,15 +181,16 @@ export class McpHandler {
 
   async #serve(incoming: Incoming): Promise<Response | FastAnswer> {
     const { method, url, host, header, verified, address, signal, request } = incoming;
-    const early = this.#gate.published(method, url, host) ?? this.#gate.refuse(host, header('origin'));
+    const early =
+      this.#admission.published(method, url, host) ?? this.#admission.refuse(host, header('origin'));
     if (early) return early;
     const admission =
-      this.#gate.isOpen || verified
+      this.#admission.isOpen || verified
         ? { authInfo: verified }
-        : await this.#gate.admit(header('authorization'));
-    if ('refusal' in admission) return this.#turnedAway(admission.refusal);
+        : await this.#admission.admit(header('authorization'));
+    if ('refusal' in admission) return this.#recordDenied(admission.refusal);
     const { authInfo } = admission;
-    // Node hears of it, the web knows no such request.
+    // Node accepts TRACE, but web requests cannot represent it.
     if (method === 'TRACE') return refusal(405, 'Method not allowed.');
     const admitted = { header, address, signal, request, authInfo };
     if (!isJsonPost(method, header('content-type')))
@@ -208,18 +210,18 @@ export class McpHandler {
     return refusal(500, 'Internal server error', internalError);
   }
 
-  #turnedAway(refusal: Response): Response {
+  #recordDenied(refusal: Response): Response {
     const { status } = refusal;
-    // Of those whose token could not be checked nothing is known.
+    // Other statuses mean that the token could not be checked.
     if (status === 401 || status === 403)
-      noteTurnedAway(this.#binding.tasks, null, `No token that is good for this (${status}).`);
+      noteRefused(this.#taskServer.tasks, null, `No valid token for this request (${status}).`);
     return refusal;
   }
 
-  /** Streams and ends of sessions, and what is no message at all. */
+  /** Opens a stream, ends a session, or lets the SDK refuse the request. */
   #withoutBody(received: Posted, method: string): Promise<Response | FastAnswer> {
     const isOfSession = method === 'GET' || method === 'DELETE';
-    // The later revision has neither streams nor sessions that could be opened and ended so.
+    // The later revision has neither such streams nor sessions.
     if (isOfSession && received.header('mcp-protocol-version') !== revision) return this.#inSession(received);
     return this.#sdk.fetch(received.request(), toSdk(received.authInfo));
   }
@@ -232,7 +234,7 @@ export class McpHandler {
   #answer(received: Posted): Promise<Response | FastAnswer> {
     const sdk = (request: Request) =>
       this.#sdk.fetch(request, { ...toSdk(received.authInfo), parsedBody: received.body });
-    return this.#direct.answer(received, sdk) ?? this.#answerWithSdk(received, sdk);
+    return this.#fastPath.answer(received, sdk) ?? this.#answerWithSdk(received, sdk);
   }
 
   async #answerWithSdk(
@@ -246,10 +248,10 @@ export class McpHandler {
     return this.#isOfDraft(received.body) ? asNotFound(answer) : answer;
   }
 
-  /** Is it a method that the SDK knows only because a draft has it, and the later revision does not? */
+  /** True for a task method that a draft has, but not the later revision. */
   #isOfDraft(body: unknown): boolean {
     const method = isJsonObject(body) ? body.method : undefined;
-    return isTaskMethod(method) && !this.#binding.dialect.methods.includes(method);
+    return isTaskMethod(method) && !this.#taskServer.dialect.methods.includes(method);
   }
 
   async #listen(
@@ -259,8 +261,8 @@ export class McpHandler {
     let unsubscribe = () => {};
     let inner: ReadableStream<Uint8Array> | null = null;
     try {
-      unsubscribe = this.#binding.limiter.subscribe(this.#binding.ownerOf(authInfo));
-      // The SDK judges the request first; only what it accepts is asked about tasks.
+      unsubscribe = this.#taskServer.limiter.subscribe(this.#taskServer.ownerOf(authInfo));
+      // The SDK checks the request first; tasks are added only to a subscription that it accepts.
       const sdk = await this.#sdk.fetch(request(), { ...toSdk(authInfo), parsedBody: withoutTasks(body) });
       const isStream = sdk.headers.get('content-type')?.startsWith('text/event-stream');
       if (!sdk.body || !isStream) {
@@ -269,29 +271,29 @@ export class McpHandler {
       }
       inner = sdk.body;
       const meta = listen.params._meta as JsonObject;
-      const caller = this.#binding.caller(meta[clientCapabilitiesKey], authInfo, address);
+      const caller = this.#taskServer.caller(meta[clientCapabilitiesKey], authInfo, address);
       spendOn('tasks/get', caller);
-      const { requests } = await this.#binding.served();
-      const tasks = await tasksToHear(requests, caller, listen);
+      const { requests } = await this.#taskServer.served();
+      const watched = await watchedTasks(requests, caller, listen);
       const stream = new EventBody(() => {
         subscription.close();
         if (this.#streams.delete(stream)) unsubscribe();
       });
       const write = (message: JsonObject) => stream.write(frame(message));
       const reader = { id: listen.id, write, drop: () => stream.fail() };
-      const subscription = new Subscription(requests, caller, tasks, reader);
+      const subscription = new Subscription(requests, caller, watched, reader);
       this.#streams.set(stream, listen.id);
       void relay(inner, stream, subscription).catch(() => {});
       return new Response(stream.stream, { status: 200, headers: sdk.headers });
     } catch (error) {
       unsubscribe();
       await inner?.cancel().catch(() => {});
-      return refusedAnswer(this.#binding.dialect, listen.id, error, this.#onError);
+      return refusedAnswer(this.#taskServer.dialect, listen.id, error, this.#onError);
     }
   }
 }
 
-/** Passes on what the SDK writes. It ends a stream that listens to nothing it knows; the tasks keep this one open. */
+/** Forwards what the SDK writes. The SDK ends a stream without subscriptions of its own; the tasks keep this one open. */
 async function relay(
   inner: ReadableStream<Uint8Array>,
   stream: EventBody,
@@ -318,7 +320,7 @@ function toSdk(authInfo: AuthInfo | undefined): { authInfo?: AuthInfo } {
   return authInfo ? { authInfo } : {};
 }
 
-/** By the body, as the SDK decides it; a later revision in the header makes it a later request, if a faulty one. */
+/** Classifies the request like the SDK. A later revision in the header makes it a later request, though an invalid one. */
 function isOlder({ body, header }: Posted): boolean {
   const protocolVersionHeader = header('mcp-protocol-version');
   const route = classifyInboundRequest({
@@ -329,7 +331,7 @@ function isOlder({ body, header }: Posted): boolean {
   return route.kind === 'legacy';
 }
 
-/** The SDK knows no `taskIds`, and need not see what it would not understand. */
+/** Removes `taskIds`, which the SDK does not support. */
 function withoutTasks(body: unknown): unknown {
   if (!isJsonObject(body) || !isJsonObject(body.params)) return body;
   const { taskIds: _, ...notifications } = body.params.notifications as JsonObject;
@@ -354,16 +356,16 @@ function retryAfter(ms: number | undefined): Record<string, string> {
   return ms === undefined ? {} : { 'retry-after': String(Math.ceil(ms / 1_000)) };
 }
 
-/** What the SDK finds out for itself it answers so; what a handler says it takes for the answer of a method. */
+/** Sets status 404 for "method not found". The SDK does so only for methods without a handler. */
 async function asNotFound(answer: Response): Promise<Response> {
   if (answer.status !== 200) return answer;
   const text = await answer.text();
-  const isThere = !text.includes(`"code":${methodNotFound}`);
-  return new Response(text, { status: isThere ? 200 : 404, headers: answer.headers });
+  const isFound = !text.includes(`"code":${methodNotFound}`);
+  return new Response(text, { status: isFound ? 200 : 404, headers: answer.headers });
 }
 
-/** While the store fails every request does: of each kind of trouble it is enough to be told now and then. */
-function calmed(onError: (error: Error) => void): (error: Error) => void {
+/** Limits how often store errors are reported: while the store fails, every request fails. */
+function throttled(onError: (error: Error) => void): (error: Error) => void {
   const calm = new Calm<string>(10_000);
   return (error) => {
     if (!(error instanceof StoreError) || calm.count(error.trouble, runtime.monotonic()) !== undefined)

@@ -1,4 +1,4 @@
-/** Between Node's `http` and web requests and responses. */
+/** Converts between Node's `http` and web requests and responses. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { finished, pipeline } from 'node:stream/promises';
@@ -7,7 +7,7 @@ import { runtime } from '../../runtime/runtime.ts';
 import type { Fate } from '../calls/deliveries.ts';
 import { textOf, tooLarge } from './body.ts';
 
-/** Reads a body up to a limit. What is left of a longer one is not waited for. */
+/** Reads a body up to a limit. The rest of a larger body is not read. */
 export function readNodeBody(req: IncomingMessage, limit: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -33,7 +33,7 @@ export function readNodeBody(req: IncomingMessage, limit: number): Promise<strin
   });
 }
 
-/** The request as the web knows it, its body left out: that has been read. */
+/** A web request without a body: the body has been read. */
 export function toWebRequest(req: IncomingMessage, signal: AbortSignal): Request {
   const headers = new Headers();
   for (let i = 0; i < req.rawHeaders.length; i += 2) {
@@ -44,24 +44,24 @@ export function toWebRequest(req: IncomingMessage, signal: AbortSignal): Request
   return new Request(url, { method: req.method ?? 'GET', headers, signal });
 }
 
-/** A reason that costs nothing to make: by default each abort makes an exception of its own. */
+/** A shared reason: by default each abort creates an exception. */
 const closed = new Error('The connection is done with the request.');
 
-/** A signal that fires when the response is over, or cannot be any more; made when it is first asked for. */
+/** Returns a signal that fires when the response is finished or its connection is closed. Created on demand. */
 export function whenClosed(res: ServerResponse): () => AbortSignal {
   let abort: AbortController | undefined;
   return () => {
     if (!abort) {
-      const made = new AbortController();
-      abort = made;
-      if (res.closed) made.abort(closed);
-      else res.once('close', () => made.abort(closed));
+      const controller = new AbortController();
+      abort = controller;
+      if (res.closed) controller.abort(closed);
+      else res.once('close', () => controller.abort(closed));
     }
     return abort.signal;
   };
 }
 
-/** Whether all of the response was handed to the connection, or the connection was closed before. */
+/** `'delivered'` if the whole response was written to the connection, `'lost'` if the connection was closed before. */
 export function whenFinished(res: ServerResponse): Promise<Fate> {
   return finished(res).then(
     () => 'delivered',
@@ -69,7 +69,7 @@ export function whenFinished(res: ServerResponse): Promise<Fate> {
   );
 }
 
-/** Writes a response: one that is there as a whole in one piece, a stream at the reader's pace. */
+/** Writes a response: a stream with backpressure, anything else in one piece. */
 export async function writeResponse(res: ServerResponse, response: Response): Promise<void> {
   if (res.destroyed) {
     await response.body?.cancel().catch(() => {});
@@ -83,12 +83,12 @@ export async function writeResponse(res: ServerResponse, response: Response): Pr
   if (!response.headers.get('content-type')?.startsWith('text/event-stream'))
     return writeWhole(res, response);
   res.flushHeaders();
-  // A body that breaks off must not look complete, and must not wait for a reader that takes nothing.
+  // A body that breaks off must not look complete, and must not wait for a reader that reads nothing.
   const body = Readable.fromWeb(response.body as WebStream, { highWaterMark: 1 });
   await pipeline(body, res).catch(() => res.destroy());
 }
 
-/** Each write wakes the reader, which costs more than most answers. */
+/** Writes the body at once: each write wakes the reader, which costs more than most answers. */
 async function writeWhole(res: ServerResponse, response: Response): Promise<void> {
   try {
     res.end(Buffer.from(await response.arrayBuffer()));
@@ -98,9 +98,9 @@ async function writeWhole(res: ServerResponse, response: Response): Promise<void
   }
 }
 
-/** Resolves when the connection has taken what was written to it, or is closed. */
+/** Resolves when the connection has sent everything that was written to it, or is closed. */
 export async function drained(res: ServerResponse): Promise<void> {
-  // Until then `writeResponse` has written whatever is in the body.
+  // After this turn `writeResponse` has written the present content of the body.
   await new Promise((resolve) => runtime.setImmediate(resolve));
   if (!res.writableNeedDrain || res.closed) return;
   await new Promise<void>((resolve) => {

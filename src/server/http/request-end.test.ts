@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { Reading } from './request-end.ts';
+import { WebExchange } from './request-end.ts';
 
-const reading = (gone = new AbortController()) => new Reading(gone.signal, 0);
+const reading = (gone = new AbortController()) => new WebExchange(gone.signal, 0);
 
-test('an answer that was read to its end is delivered, and its request is over', async () => {
+test('an answer that was read to its end is delivered, and its request ends', async () => {
   const one = reading();
   const { signal } = one;
   const fate = one.fate();
@@ -12,7 +12,7 @@ test('an answer that was read to its end is delivered, and its request is over',
   expect(signal.aborted).toBe(true);
 });
 
-test('an answer whose fate is asked for only while it is read is delivered, too', async () => {
+test('an answer counts as delivered even if its fate is requested while it is being read', async () => {
   const one = reading();
   const text = one.of(new Response('answer')).text();
   const fate = one.fate();
@@ -20,7 +20,7 @@ test('an answer whose fate is asked for only while it is read is delivered, too'
   expect(await fate).toBe('delivered');
 });
 
-test('an answer that nobody reads is lost', async () => {
+test('an unread answer is lost', async () => {
   const one = reading();
   await one.of(new Response('answer')).body!.cancel();
   expect(await one.fate()).toBe('lost');

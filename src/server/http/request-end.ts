@@ -2,15 +2,15 @@ import { runtime } from '../../runtime/runtime.ts';
 import type { Fate, HttpExchange } from '../calls/deliveries.ts';
 
 /**
- * A request of the web says when its sender is gone, but not when its answer has been read. Here both are the end of it,
- * as of Node's; otherwise a session would be in use for ever after its first answer.
+ * The end of a web request, whose signal fires when the client is gone but not when the answer has been read. Here either
+ * one ends the request, like in Node; otherwise a session would count as in use permanently after its first answer.
  */
-export class Reading implements HttpExchange {
+export class WebExchange implements HttpExchange {
   readonly arrivedAt: number;
   readonly #gone: AbortSignal;
   #over: AbortController | undefined;
   readonly #fate = Promise.withResolvers<Fate>();
-  /** The reader waits for more: it has taken everything that was written. */
+  /** True while the reader waits for more: it has read everything that was written. */
   #isWaiting = false;
   #pulled = Promise.withResolvers<void>();
   #isOver = false;
@@ -20,13 +20,13 @@ export class Reading implements HttpExchange {
     this.arrivedAt = arrivedAt;
   }
 
-  /** Fires when the request is over. Made only for those that listen to it. */
+  /** Fires when the request has ended. Created on demand. */
   get signal(): AbortSignal {
     this.#over ??= new AbortController();
     return AbortSignal.any([this.#gone, this.#over.signal]);
   }
 
-  /** Whether the answer was read to its end. */
+  /** `'delivered'` if the answer was read to its end. */
   fate(): Promise<Fate> {
     const lost = () => this.#fate.resolve('lost');
     if (this.#gone.aborted) lost();
@@ -36,17 +36,17 @@ export class Reading implements HttpExchange {
 
   readonly drained = async (): Promise<void> => {
     for (;;) {
-      // Until then the reader is given what there is.
+      // After this turn the reader has the present content.
       await new Promise((resolve) => runtime.setImmediate(resolve));
       if (this.#isWaiting || this.#isOver) return;
       await this.#pulled.promise;
     }
   };
 
-  /** The answer, which ends the request once it was read. */
+  /** Wraps the answer so that reading it to its end ends the request. */
   of(response: Response): Response {
     if (!response.body) return response;
-    // A stream may begin long before somebody asks for the signal or the fate.
+    // The stream may start long before the first use of `signal` or `fate()`.
     const end = (how: Fate = 'lost') => {
       this.#isOver = true;
       this.#pulled.resolve();
@@ -81,5 +81,5 @@ export class Reading implements HttpExchange {
   }
 }
 
-/** A reason that costs nothing to make: by default each abort makes an exception of its own. */
+/** A shared reason: by default each abort creates an exception. */
 const read = new Error('The answer was read.');

@@ -1,4 +1,4 @@
-/** A whole server in one call: the HTTP face on a port, and a graceful end when the process is told to stop. */
+/** A complete server in one call: HTTP on a port, and a graceful shutdown on a signal. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -20,34 +20,34 @@ import {
 } from './operator/operator-handler.ts';
 
 export interface ServeHttpOptions extends HandlerOptions, OperationsOptions {
-  /** Default 7420; 0 takes any that is free. */
+  /** Default 7420; 0 chooses a free port. */
   readonly port?: number;
-  /** Default 127.0.0.1: this machine only. To be reachable under other names, allow them in `allowedHosts`. */
+  /** Default 127.0.0.1: this machine only. List other host names in `allowedHosts`. */
   readonly host?: string;
   /** Default `/mcp`. */
   readonly path?: string;
-  /** How long open requests may take to end when the server stops. Default `'10s'`. */
+  /** How long the server waits for open requests when it stops. Default `'10s'`. */
   readonly grace?: Duration;
   /** Signals that stop the server. Default SIGTERM and SIGINT. */
   readonly stopOn?: readonly NodeJS.Signals[];
-  /** The operator's desk and the dashboard, at `/operator/`. By default there is none. See docs/dashboard.md. */
+  /** Serves the operator API and the dashboard at `/operator/`. Default: off. See docs/dashboard.md. */
   readonly operator?: OperatorAccess;
-  /** Answers requests for other paths. Their host and origin have been checked as those of MCP are; no token is. */
+  /** Answers requests for other paths. Their host and origin are checked as for MCP, but not their token. */
   readonly elsewhere?: (req: IncomingMessage, res: ServerResponse) => void;
 }
 
 export interface HttpServer {
   readonly url: string;
-  /** Where the dashboard is, if there is one. */
+  /** The URL of the dashboard, if there is one. */
   readonly dashboard?: string;
   readonly handler: McpHandler;
-  /** Resolves when the server has stopped, whatever stopped it. */
+  /** Resolves when the server has stopped. */
   readonly stopped: Promise<void>;
-  /** Takes no more requests, ends the subscriptions, lets open requests end, stops the workers, closes the store. */
+  /** Accepts no more requests, ends the subscriptions, waits for open requests, stops the workers, closes the store. */
   stop(): Promise<void>;
 }
 
-/** Serves until the process gets a signal to stop. What was not done then waits in the store. */
+/** Serves until the process receives a stop signal. Unfinished tasks stay in the store. */
 export async function serveHttp(
   tasks: Tasks,
   factory: McpServerFactory,
@@ -59,21 +59,21 @@ export async function serveHttp(
   const operator = access && new OperatorHandler(tasks, { ...options, operator: access });
   const signals = options.stopOn ?? ['SIGTERM', 'SIGINT'];
   const handler = new McpHandler(tasks, factory, options);
-  const gate = new AdmissionControl(options);
+  const admission = new AdmissionControl(options);
   let stopping: Promise<void> | undefined;
   const operations = operationsOf(tasks, options, () => stopping !== undefined);
   const server = createServer((req, res) => {
     if (req.url === path || req.url?.startsWith(`${path}?`)) return handler.node(req, res);
     if (operator?.answers(req.url)) return operator.node(req, res);
-    const published = gate.published(req.method ?? 'GET', req.url, req.headers.host);
+    const published = admission.published(req.method ?? 'GET', req.url, req.headers.host);
     if (published) return void writeResponse(res, published);
     const operation = operations.get(pathOf(req.url));
     if (operation || elsewhere) {
-      const refusal = gate.refuse(req.headers.host, req.headers.origin);
+      const refusal = admission.refuse(req.headers.host, req.headers.origin);
       if (refusal) return void writeResponse(res, refusal);
       return operation ? void serveOperation(operation, req, res) : elsewhere!(req, res);
     }
-    res.writeHead(404, { 'content-type': 'text/plain' }).end(`There is nothing here. MCP is at ${path}.\n`);
+    res.writeHead(404, { 'content-type': 'text/plain' }).end(`Not found. MCP is at ${path}.\n`);
   });
   const silent = silentConnections(server);
   await once(server.listen(port, host), 'listening');
@@ -97,7 +97,7 @@ export async function serveHttp(
   return { url: `${at}${path}`, ...dashboard, handler, stopped, stop };
 }
 
-/** Connections without a request so far, such as browsers keep ready. Node does not count them among the idle ones. */
+/** Connections without any request, which browsers open in advance. Node does not count them as idle. */
 function silentConnections(server: Server): ReadonlySet<Socket> {
   const silent = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
@@ -118,7 +118,7 @@ async function drain(
   handler.endSubscriptions();
   server.closeIdleConnections();
   for (const socket of silent) socket.destroy();
-  // A connection that was kept alive is closed once its last answer is out.
+  // Close kept-alive connections after their last answer.
   const idle = runtime.setInterval(() => server.closeIdleConnections(), 50);
   const grace = runtime.setTimeout(() => server.closeAllConnections(), graceMs);
   await closed;
@@ -130,16 +130,16 @@ async function drain(
 // --- Health and metrics ------------------------------------------------------------------------------------
 
 export interface OperationsOptions {
-  /** Where Prometheus finds what was counted, such as `'/metrics'`. Needs `createTasks({ telemetry })`. By default nowhere. */
+  /** The path of the Prometheus metrics, such as `'/metrics'`. Needs `createTasks({ telemetry })`. Default: none. */
   readonly metrics?: string;
-  /** Answers `/healthz` (the process answers) and `/readyz` (the store can be read and written, and nothing stops). Default false. */
+  /** Serves `/healthz` (the process responds) and `/readyz` (the store is readable and writable, and the server is not stopping). Default false. */
   readonly health?: boolean;
 }
 
-function nothingCounted(path: string): InvalidOptions {
+function telemetryMissing(path: string): InvalidOptions {
   return new InvalidOptions(
     'TELEMETRY_MISSING',
-    `There is nothing to show at ${path}: give createTasks({ telemetry: telemetry() }) of holdfast/telemetry.`,
+    `There are no metrics to serve at ${path}: use createTasks({ telemetry: telemetry() }) with holdfast/telemetry.`,
   );
 }
 
@@ -151,7 +151,7 @@ interface Answer {
 
 const prometheus = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** What answers at which path. */
+/** The handlers of the operations endpoints, by path. */
 function operationsOf(
   tasks: Tasks,
   { metrics: path, health = false }: OperationsOptions,
@@ -164,7 +164,7 @@ function operationsOf(
   }
   if (path === undefined) return answers;
   const { metrics } = tasks.observer;
-  if (!metrics) throw nothingCounted(path);
+  if (!metrics) throw telemetryMissing(path);
   return answers.set(path, async () => ({ status: 200, text: await metrics(), type: prometheus }));
 }
 
@@ -177,7 +177,7 @@ async function serveOperation(
     res.writeHead(405, { allow: 'GET, HEAD' }).end();
     return;
   }
-  const failed = { status: 500, text: 'It cannot be told.\n' };
+  const failed = { status: 500, text: 'The metrics cannot be read.\n' };
   const { status, text, type = 'text/plain; charset=utf-8' }: Answer = await answer().catch(() => failed);
   res.writeHead(status, { 'content-type': type, 'cache-control': 'no-store' }).end(text);
 }
@@ -189,7 +189,7 @@ async function readiness(tasks: Tasks, isStopping: boolean): Promise<Answer> {
     await (await tasks.served()).store.get('');
     return { status: 200, text: 'ok\n' };
   } catch {
-    // What is wrong with the store is for the logs, not for whoever asks.
+    // The details are only for the logs.
     return { status: 503, text: 'the store cannot be read\n' };
   }
 }

@@ -1,4 +1,4 @@
-/** `tasks.attach(mcp)`: the durable tools and the task methods on a server of the SDK, beside whatever else it has. */
+/** `tasks.attach(mcp)` adds the durable tools and the task methods to an SDK server that may have others of its own. */
 import type { McpServer, Server, ServerContext } from '@modelcontextprotocol/server';
 import { extension, idempotencyKey } from '../../dialects/2026-07-28/names.ts';
 import { subtasksExtension } from '../../dialects/collapse.ts';
@@ -35,21 +35,21 @@ type AnyHandler = (request: { params?: JsonObject }, context: ServerContext) => 
 
 const attached = new WeakMap<Server, TaskServer>();
 
-/** Adds the durable tools, resources and prompts and the task methods to a server. A second time changes nothing. */
-export function attach(binding: TaskServer, mcp: McpServer | Server, options: AttachOptions = {}): void {
+/** Adds the durable tools, resources and prompts and the task methods to a server. A second call has no effect. */
+export function attach(taskServer: TaskServer, mcp: McpServer | Server, options: AttachOptions = {}): void {
   const server = 'server' in mcp ? mcp.server : mcp;
-  if (attached.get(server) === binding) return;
+  if (attached.get(server) === taskServer) return;
   const settings = handOverSettings(options);
-  const handingOver = settings && new PlainClients(binding, settings);
-  const plainClients = handingOver?.areOfUse ? handingOver : undefined;
-  const kinds = kindsOf(binding, plainClients);
+  const handingOver = settings && new PlainClients(taskServer, settings);
+  const plainClients = handingOver?.isNeeded ? handingOver : undefined;
+  const kinds = kindsOf(taskServer, plainClients);
   for (const { call, lists } of kinds)
     for (const method of [call, ...lists.map(({ method }) => method)])
       if (!isFree(server, method)) throw attachedTooLate(method);
-  attached.set(server, binding);
-  const attachment = new SdkAdapter(binding, server, plainClients);
-  const { drafts } = binding;
-  // One object serves all revisions: the SDK shows each what is its own.
+  attached.set(server, taskServer);
+  const adapter = new SdkAdapter(taskServer, server, plainClients);
+  const { drafts } = taskServer;
+  // One object serves all revisions: the SDK sends each its own part.
   server.registerCapabilities({
     extensions: {
       [extension]: {},
@@ -60,22 +60,22 @@ export function attach(binding: TaskServer, mcp: McpServer | Server, options: At
     tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
   });
   const isBare = !('server' in mcp);
-  // An `McpServer` lists what is registered; the plain tools are not, because that costs more than a short call.
+  // The plain tools are not registered on an `McpServer`, because that takes longer than a short call. Add them to its list.
   const plainList: List[] = plainClients
     ? [{ method: 'tools/list', key: 'tools', entries: () => plainClients.definitions }]
     : [];
-  decorate(attachment, server, isBare ? kinds.flatMap(({ lists }) => lists) : plainList);
-  addMethods(attachment, server);
-  if (isBare) for (const kind of kinds) answerOnBareServer(attachment, server, kind);
+  decorate(adapter, server, isBare ? kinds.flatMap(({ lists }) => lists) : plainList);
+  addMethods(adapter, server);
+  if (isBare) for (const kind of kinds) answerOnBareServer(adapter, server, kind);
   else {
-    for (const one of binding.tools) registerTool(mcp, one);
-    for (const one of binding.resources) registerResource(mcp, one);
-    for (const one of binding.prompts) registerPrompt(mcp, one);
-    plainClients?.keepNames(mcp);
+    for (const one of taskServer.tools) registerTool(mcp, one);
+    for (const one of taskServer.resources) registerResource(mcp, one);
+    for (const one of taskServer.prompts) registerPrompt(mcp, one);
+    plainClients?.reserveNames(mcp);
   }
 }
 
-/** A kind of thing that is durable here. */
+/** Tools, resources or prompts: the method to call one, and the methods to list them. */
 interface Kind {
   readonly call: RequestMethod;
   readonly lists: readonly List[];
@@ -83,12 +83,12 @@ interface Kind {
 
 interface List {
   readonly method: string;
-  /** Under which its answer shows the entries. */
+  /** The key of the entries in the answer. */
   readonly key: string;
   readonly entries: () => readonly object[];
 }
 
-/** Tools always; the others are left alone if none of them is durable. */
+/** Always includes tools; resources and prompts only if there are durable ones. */
 function kindsOf({ tools, resources, prompts }: TaskServer, plainClients: PlainClients | undefined): Kind[] {
   const list = (method: string, key: string, entries: List['entries']): List => ({ method, key, entries });
   const ofTools = () => [...[...tools].map(toolDefinition), ...(plainClients?.definitions ?? [])];
@@ -116,24 +116,24 @@ function isFree(server: Server, method: string): boolean {
 
 type Page = Record<string, object[]> & { readonly nextCursor?: string };
 
-/** Requests for what is durable are ours; every other goes to whoever registered a handler. */
-function decorate(attachment: SdkAdapter, server: Server, lists: readonly List[]): void {
-  const { plainClients } = attachment;
+/** Answers requests for durable tools, resources and prompts; all other requests go to the author's handlers. */
+function decorate(adapter: SdkAdapter, server: Server, lists: readonly List[]): void {
+  const { plainClients } = adapter;
   const set = server.setRequestHandler.bind(server) as (...parameters: unknown[]) => void;
   const decorated = (method: string, next: AnyHandler): AnyHandler => {
     if (isRequestMethod(method))
       return (request, context) =>
-        attachment.call(method, request.params ?? {}, context) ?? next(request, context);
+        adapter.call(method, request.params ?? {}, context) ?? next(request, context);
     const list = lists.find((one) => one.method === method);
     const shaping = method === 'tools/list' ? plainClients : undefined;
     if (!list && !shaping) return next;
     return async (request, context) => {
       const page = (await next(request, context)) as Page;
       shaping?.checkNames(page.tools as { name: string }[]);
-      // What is durable follows the author's own, on the last page.
+      // Durable entries follow the author's own on the last page.
       const isLast = list && page.nextCursor === undefined;
       const whole = isLast ? { ...page, [list.key]: [...page[list.key]!, ...list.entries()] } : page;
-      return shaping?.shaped(whole as JsonObject, attachment.callerOf(context, method), context) ?? whole;
+      return shaping?.adapted(whole as JsonObject, adapter.callerOf(context, method), context) ?? whole;
     };
   };
   const overridden = (method: string, handler: unknown, ...rest: unknown[]) =>
@@ -145,14 +145,14 @@ function isRequestMethod(method: string): method is RequestMethod {
   return method === 'tools/call' || method === 'resources/read' || method === 'prompts/get';
 }
 
-/** Of a bare `Server` the author writes the handlers; until then there is nothing but what is durable. */
-function answerOnBareServer(attachment: SdkAdapter, server: Server, { call, lists }: Kind): void {
+/** A bare `Server` has no handlers until the author sets them. Until then it serves only what is durable. */
+function answerOnBareServer(adapter: SdkAdapter, server: Server, { call, lists }: Kind): void {
   const [capability] = call.split('/') as [string];
   server.registerCapabilities({ [capability]: {} });
   const set = server.setRequestHandler.bind(server) as (method: string, handler: AnyHandler) => void;
   for (const { method, key } of lists) set(method, () => ({ [key]: [] }));
   set(call, ({ params = {} }, context) =>
-    attachment.faulting(context, async () => {
+    adapter.faulting(context, async () => {
       throw new InvalidParams(`${named[call]} ${params.uri ?? params.name} not found`);
     }),
   );
@@ -170,15 +170,13 @@ const draftOf: Partial<Record<TaskMethodName, Draft>> = {
   'tasks/delete': 'sep-1686',
 };
 
-/** Which of them a request may use is a matter of its dialect; of some the SDK itself knows that they are not there. */
-function addMethods(attachment: SdkAdapter, server: Server): void {
+/** Adds the task methods. The dialect of a request decides which of them it may use. */
+function addMethods(adapter: SdkAdapter, server: Server): void {
   for (const method of taskMethods) {
     const draft = draftOf[method];
-    if (draft && !attachment.binding.drafts.has(draft)) continue;
+    if (draft && !adapter.taskServer.drafts.has(draft)) continue;
     server.setRequestHandler(method, { params: anything }, (params, context) =>
-      attachment.faulting(context, () =>
-        attachment.answer(method, isJsonObject(params) ? params : {}, context),
-      ),
+      adapter.faulting(context, () => adapter.answer(method, isJsonObject(params) ? params : {}, context)),
     );
   }
 }

@@ -1,4 +1,4 @@
-/** Durable tools, resources and prompts as a server lists them. */
+/** The entries of durable tools, resources and prompts in a server's lists. */
 import type { McpServer, ResourceTemplate, StandardSchemaWithJSON } from '@modelcontextprotocol/server';
 import type { DurablePrompt } from '../../engine/handlers/prompt.ts';
 import type { DurableResource } from '../../engine/handlers/resource.ts';
@@ -6,7 +6,7 @@ import { parse, type Schema, toJsonSchema } from '../../engine/handlers/schema.t
 import type { DurableTool, TaskSetting } from '../../engine/handlers/tool.ts';
 import { isJsonObject } from '../../model/json.ts';
 
-/** What clients of 2025-11-25 read in a list of tools; the SDK hides it from later ones. */
+/** The `taskSupport` of a tool for clients of 2025-11-25; the SDK hides it from later ones. */
 export const taskSupport: Readonly<Record<TaskSetting, 'required' | 'optional' | 'forbidden'>> = {
   required: 'required',
   always: 'optional',
@@ -14,7 +14,7 @@ export const taskSupport: Readonly<Record<TaskSetting, 'required' | 'optional' |
   never: 'forbidden',
 };
 
-/** Registered handlers never run: requests for what is durable pass by `attach` first. */
+/** A registered handler never runs: `attach` answers the request first. */
 const notRegistered = (what: string) => () => {
   throw new Error(`The durable ${what} was called without going through tasks.attach().`);
 };
@@ -55,7 +55,7 @@ function shownOfTool(tool: DurableTool) {
   return { ...titled(tool), ...(annotations && { annotations }) };
 }
 
-/** What a model may be told while the task of a call continues. */
+/** A text for the model while the task of a call continues. */
 export async function immediateResponse(tool: DurableTool, input: unknown): Promise<string | undefined> {
   const { immediateResponse: immediately, inputSchema, name, secrets } = tool;
   if (typeof immediately !== 'function') return immediately;
@@ -68,7 +68,7 @@ export async function immediateResponse(tool: DurableTool, input: unknown): Prom
 export function registerResource(mcp: McpServer, resource: DurableResource): void {
   const { listedAs, uri, isTemplate } = resource;
   const handler = notRegistered(`resource ${listedAs}`);
-  // The overload for URIs: one for both there is not.
+  // The SDK has one overload for URIs and one for templates; the cast selects the first.
   const at = (isTemplate ? templateOf(resource) : uri) as string;
   mcp.registerResource(listedAs, at, shownOfResource(resource), handler);
 }
@@ -84,7 +84,7 @@ function shownOfResource(resource: DurableResource) {
   return { ...titled(resource), ...(mimeType !== undefined && { mimeType }) };
 }
 
-/** The public part of the SDK's class, which cannot be imported: Holdfast runs where the SDK is not installed. */
+/** Implements the public part of the SDK's class. It cannot be imported: Holdfast also runs without the SDK. */
 function templateOf({ uri, variablesIn }: DurableResource): ResourceTemplate {
   const template = {
     uriTemplate: { toString: () => uri, variableNames: [], match: (one: string) => variablesIn(one) ?? null },
@@ -112,7 +112,7 @@ export function promptDefinition(prompt: DurablePrompt) {
   return { name, ...titled(prompt), ...(inputSchema && { arguments: argumentsOf(inputSchema, name) }) };
 }
 
-/** The properties of the schema, one by one: `prompts/list` has no JSON Schema. */
+/** The properties of the schema as a list: `prompts/list` has no JSON Schema. */
 function argumentsOf(schema: Schema, name: string) {
   const { properties, required } = toJsonSchema(schema, `The prompt ${name}`);
   return Object.entries(isJsonObject(properties) ? properties : {}).map(([argument, property]) => {

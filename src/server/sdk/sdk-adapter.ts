@@ -1,11 +1,11 @@
 /**
- * One server of the SDK with tasks on it, through public seams only:
+ * Adds tasks to one SDK server, and overrides only public methods of the instance:
  *
- *   - `setRequestHandler` is overridden on the instance (see `attach.ts`), so that `tools/call` passes by here first;
- *   - `connect` is overridden, so that the answer to a call that became a task leaves exactly as it was made (the SDK
- *     would add a `content` to it), and so that our request states come in past the author's own check.
+ *   - `setRequestHandler` (see `attach.ts`), so that this adapter receives `tools/call` first;
+ *   - `connect`, so that the SDK does not add a `content` to an answer with a task, and does not pass our request states
+ *     to the author's own check.
  *
- * Errors travel as objects with a `code`, which is all that the SDK asks of them; nothing of it is needed at run time.
+ * Errors are plain objects with a `code`, which is all that the SDK needs. So this file imports only its types.
  */
 import type { Server, ServerContext, Transport } from '@modelcontextprotocol/server';
 import { tasksOf2025 } from '../../dialects/2025-11-25/dialect.ts';
@@ -28,7 +28,7 @@ import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { runtime } from '../../runtime/runtime.ts';
 import { actorOf } from '../../task-methods/audit-notes.ts';
 import { anonymous, type Bearer, type Caller } from '../../task-methods/caller.ts';
-import { answerTo, idOfName, spendOn, topOf, visible } from '../../task-methods/task-methods.ts';
+import { answerTo, idOfName, spendOn, topOf, visibleTree } from '../../task-methods/task-methods.ts';
 import { listeningOf } from '../calls/call-log.ts';
 import { exchangeOf } from '../calls/deliveries.ts';
 import {
@@ -43,48 +43,48 @@ import type { PlainClients, Received } from '../hand-over/plain-clients.ts';
 import { taskResult } from '../sessions/session-connection.ts';
 import type { Called, TaskServer } from '../task-server.ts';
 import { immediateResponse } from './listings.ts';
-import { answeredElsewhere, type QuestionPlace, RequestIds } from './request-ids.ts';
+import { applyForeignAnswer, type QuestionRef, RequestIds } from './request-ids.ts';
 import { Streams } from './streams.ts';
 
-/** What a transport tells of the request that a message came with. */
+/** What a transport reports about the request of a message. */
 interface Extra {
   readonly request?: unknown;
   readonly authInfo?: never;
 }
 
-/** Whoever sends something over a pipe started this process. */
+/** The sender of a message. The peer on a pipe is the parent process. */
 function bearerOf(extra: Extra | undefined): Bearer {
   return extra?.request ? extra.authInfo : 'local';
 }
 
 interface Pending {
-  /** The params as they came: the SDK takes out of them what it does not know, or finds malformed. */
+  /** The original params. The SDK removes unknown and malformed ones. */
   readonly sent?: JsonObject | undefined;
-  /** The answer, which leaves as it is. */
+  /** The exact answer to send. */
   readonly exact?: JsonObject;
-  /** It asks what this server has. */
-  readonly opening?: Opening;
+  /** Set if the answer lists the server's capabilities. */
+  readonly handshake?: Handshake;
 }
 
 export class SdkAdapter {
-  readonly binding: TaskServer;
+  readonly taskServer: TaskServer;
   readonly #server: Server;
-  /** If calls of clients without tasks are handed over. */
+  /** Set if calls of plain clients are handed over. */
   readonly plainClients: PlainClients | undefined;
-  /** What has to be known of requests until they are answered, by their ids. */
+  /** The open requests, by their ids. */
   readonly #pending = new Map<unknown, Pending>();
   readonly #closed = new AbortController();
-  /** Requests come only where there is a connection. */
+  /** Set on connect, before any request. */
   streams!: Streams;
-  #tellSdk: NonNullable<Transport['onmessage']> = () => {};
+  #passToSdk: NonNullable<Transport['onmessage']> = () => {};
 
-  constructor(binding: TaskServer, server: Server, plainClients?: PlainClients) {
-    this.binding = binding;
+  constructor(taskServer: TaskServer, server: Server, plainClients?: PlainClients) {
+    this.taskServer = taskServer;
     this.#server = server;
     this.plainClients = plainClients;
     const connect = server.connect.bind(server);
     server.connect = async (transport: Transport) => {
-      const streams = new Streams(binding, server, transport, this.#closed.signal);
+      const streams = new Streams(taskServer, server, transport, this.#closed.signal);
       this.streams = streams;
       const send = transport.send.bind(transport);
       const ids = new RequestIds(() => transport.sessionId);
@@ -92,16 +92,16 @@ export class SdkAdapter {
         streams.deliveries.written(message, send(ids.outgoing(this.#corrected(message)), options));
       await connect(transport);
       const { onmessage, onclose } = transport;
-      if (onmessage) this.#tellSdk = onmessage;
-      const strangeAnswer = (message: object, bearer: Bearer) => {
-        const place = ids.placeElsewhere('id' in message && !('method' in message) && message.id);
-        return place && this.#strangeAnswer(message, place, bearer);
+      if (onmessage) this.#passToSdk = onmessage;
+      const foreignAnswer = (message: object, bearer: Bearer) => {
+        const ref = ids.foreignQuestion('id' in message && !('method' in message) && message.id);
+        return ref && this.#foreignAnswer(message, ref, bearer);
       };
-      binding.sessions.set(transport, { connection: () => streams.connection(), strangeAnswer });
+      taskServer.sessions.set(transport, { connection: () => streams.connection(), foreignAnswer });
       transport.onmessage = (message, extra) => {
         const known = ids.incoming(message);
         if (!known) {
-          void strangeAnswer(message, bearerOf(extra as Extra))?.catch(() => {});
+          void foreignAnswer(message, bearerOf(extra as Extra))?.catch(() => {});
           return;
         }
         onmessage?.(this.#received(known, extra as Extra), extra);
@@ -116,10 +116,10 @@ export class SdkAdapter {
 
   // --- Requests -------------------------------------------------------------------------------------------
 
-  /** A call of a tool, or a request for a resource or prompt; undefined if it is for none of ours. */
+  /** Answers a request for a durable tool, resource or prompt; undefined if it is for another one. */
   call(method: RequestMethod, known: JsonObject, context: ServerContext): Promise<JsonObject> | undefined {
     const params = this.#pending.get(context.mcpReq.id)?.sent ?? known;
-    const called = this.binding.called(method, params);
+    const called = this.taskServer.called(method, params);
     const asks = asksForTask(params, context);
     const plainTool = method === 'tools/call' && !asks ? this.plainClients?.tool(params.name) : undefined;
     if (!called && !plainTool && !asks) return undefined;
@@ -129,28 +129,34 @@ export class SdkAdapter {
     if (!called && !mustRefuse(caller, method, params, context)) return undefined;
     return this.faulting(context, async () => {
       const isNever = !called || called.tool.task === 'never';
-      // Of what never becomes a task the wishes are not even read, unless they are a mistake in any case.
-      const isPassedOver = isNever && !mustRefuse(caller, method, params, context);
-      const wishes: Wishes = isPassedOver ? {} : wishesOf(caller, method, params, context);
-      if (wishes.task && isNever) throw new NotOffered(`The tool ${params.name} cannot be called as a task.`);
-      return this.#call(called!, params, received, wishes);
+      // A tool that never becomes a task ignores the request for one, unless that must be refused.
+      const isIgnored = isNever && !mustRefuse(caller, method, params, context);
+      const requested: TaskRequest = isIgnored ? {} : taskRequestOf(caller, method, params, context);
+      if (requested.task && isNever)
+        throw new NotOffered(`The tool ${params.name} cannot be called as a task.`);
+      return this.#call(called!, params, received, requested);
     });
   }
 
-  async #call(called: Called, params: JsonObject, received: Received, wishes: Wishes): Promise<JsonObject> {
-    const { task, ttl, named } = wishes;
+  async #call(
+    called: Called,
+    params: JsonObject,
+    received: Received,
+    requested: TaskRequest,
+  ): Promise<JsonObject> {
+    const { task, ttl, named } = requested;
     const { caller, context } = received;
     const { mcpReq } = context;
-    // Of a request that is aborted the SDK sends no answer that would take these along.
+    // The SDK sends no answer to an aborted request, so remove its entry here.
     mcpReq.signal.addEventListener('abort', () => this.#pending.delete(mcpReq.id), { once: true });
     const givenTo = task
       ? { ...caller, sender: { ...caller.sender, takesTasks: true, wantsTask: true } }
       : caller;
     const exchange = exchangeOf(context.http?.req);
-    const begun = exchange?.begun;
-    if (exchange) exchange.begun = undefined;
+    const started = exchange?.started;
+    if (exchange) exchange.started = undefined;
     const listening = listeningOf(called, context);
-    const calling = this.binding.call(
+    const calling = this.taskServer.call(
       listening ? { ...called, head: undefined } : called,
       {
         inputResponses: responsesOf(context, params),
@@ -160,7 +166,7 @@ export class SdkAdapter {
           task: { ttl: ttl?.ttl, session: this.streams.name },
         }),
         named,
-        begun,
+        started,
         header: (name) => context.http?.req?.headers.get(name),
       },
       givenTo,
@@ -169,7 +175,7 @@ export class SdkAdapter {
         ...(named
           ? { ...this.#originalRequest(caller, context), ...progressOf(context, relatedToName(named.taskId)) }
           : !task && progressOf(context)),
-        ...(!task && !named && this.plainClients?.handingOver(called, received)),
+        ...(!task && !named && this.plainClients?.handOverFor(called, received)),
         ...(!mcpReq.envelope && { inSession: this.#sessionRequest(context) }),
         ...(listening && { onTask: listening.onTask }),
       },
@@ -181,20 +187,20 @@ export class SdkAdapter {
     return { content: [] };
   }
 
-  /** A request that another process may hear to be cancelled: the SDK aborts it as if it had been told here. */
+  /** A request whose cancellation may arrive at another process. It is aborted as if the cancellation arrived here. */
   #sessionRequest({ mcpReq: { id: requestId, signal } }: ServerContext): SessionRequest {
     return {
       requestId,
       abort: async () => {
         if (signal.aborted) return;
         const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
-        this.#tellSdk({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } });
+        this.#passToSdk({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId } });
         await aborted;
       },
     };
   }
 
-  /** A request of SEP-1686: its caller hears of the task at once, and can be asked on its stream while it waits. */
+  /** A request of SEP-1686: its caller is notified of the task immediately, and can be asked questions on its stream. */
   #originalRequest(caller: Caller, context: ServerContext): Pick<OpenRequest, 'gone' | 'onCreated'> {
     return {
       gone: this.#closed.signal,
@@ -206,7 +212,7 @@ export class SdkAdapter {
     };
   }
 
-  /** In a session: what a model may be told meanwhile goes along, and the connection hears of the task from now on. */
+  /** Answers a call in a session with its task and a text for the model. The connection reports the task from now on. */
   async #handedOver(called: Called, reply: JsonObject, received: Received): Promise<JsonObject> {
     const { tool, input } = called;
     const { caller, context } = received;
@@ -219,7 +225,7 @@ export class SdkAdapter {
     const follow = async () => {
       if (!this.#closed.signal.aborted) connection.follow(taskId, caller);
     };
-    // Not before the answer is out: nobody may hear of a task whose id it does not know. By then the store may be closed.
+    // After the answer: no notification may precede the task's id. The store may be closed by then.
     runtime.setImmediate(() => void follow().catch((error: Error) => this.#server.onerror?.(error)));
     return placeholders[tool.method];
   }
@@ -230,8 +236,8 @@ export class SdkAdapter {
     const address = () => exchangeOf(http?.req)?.address;
     if (!mcpReq.envelope) return this.#sessionCaller(bearer, method, mcpReq._meta, address);
     const envelope = mcpReq.envelope as Readonly<Record<string, unknown>>;
-    const caller = this.binding.caller(envelope[clientCapabilitiesKey], bearer, address);
-    // Of this revision only calls of tools may be answered with a task.
+    const caller = this.taskServer.caller(envelope[clientCapabilitiesKey], bearer, address);
+    // In this revision only calls of tools may be answered with a task.
     const takesNone = method === 'resources/read' || method === 'prompts/get';
     return takesNone ? { ...caller, sender: { ...caller.sender, takesTasks: false } } : caller;
   }
@@ -242,28 +248,28 @@ export class SdkAdapter {
       capabilities: this.#server.getClientCapabilities(),
     };
     const request = { opening, session: this.streams.session, method, meta };
-    return this.binding.sessionCaller(request, bearer, address);
+    return this.taskServer.sessionCaller(request, bearer, address);
   }
 
-  /** Runs a method; what goes wrong is said in the words of the caller's dialect. */
+  /** Runs a method, and converts its errors into the caller's dialect. */
   async faulting<T>(context: ServerContext, act: () => Promise<T>): Promise<T> {
     try {
       return await act();
     } catch (error) {
-      // Nobody is there to be told; the SDK sends nothing for a request that was aborted.
+      // The SDK sends nothing for an aborted request.
       if (error instanceof RequestAborted) throw error;
       if (isFailure(error)) this.#server.onerror?.(error as Error);
-      const dialect = context.mcpReq.envelope ? this.binding.dialect : tasksOf2025;
+      const dialect = context.mcpReq.envelope ? this.taskServer.dialect : tasksOf2025;
       throw new Fault(dialect.fault(error));
     }
   }
 
   // --- A connection of a session -------------------------------------------------------------------------
 
-  /** A method about tasks, whichever dialect it is asked in. */
+  /** Answers a task method in any dialect. */
   async answer(method: TaskMethodName, known: JsonObject, context: ServerContext): Promise<JsonObject> {
     const params = this.#pending.get(context.mcpReq.id)?.sent ?? known;
-    const { requests } = await this.binding.served();
+    const { requests } = await this.taskServer.served();
     const caller = this.callerOf(context, method);
     const isWaitedFor = method === 'tasks/result' && !caller.dialect.callerNamesTasks;
     if (isWaitedFor && caller.dialect.methods.includes(method)) {
@@ -276,13 +282,13 @@ export class SdkAdapter {
       return taskResult(requests, caller, params, waiting);
     }
     const { result, tree } = await answerTo(method, requests, caller, params);
-    // Whoever asks about a task in a session is told of it from then on.
+    // From now on the session is notified of the task.
     if (tree && tree.root.phase !== 'done' && !context.mcpReq.envelope)
       (await this.streams.connection()).follow(topOf(tree).id, caller);
     return result;
   }
 
-  // --- What passes by -------------------------------------------------------------------------------------
+  // --- Messages of the transport --------------------------------------------------------------------------
 
   #received<M extends object>(message: M, extra: Extra | undefined): M {
     const bearer = bearerOf(extra);
@@ -292,36 +298,36 @@ export class SdkAdapter {
       void this.#cancelled(message.params, bearer).catch(() => {});
     }
     if (!('id' in message)) return message;
-    if (isIntroduction(message.method))
-      this.#note(message.id, { opening: { method: message.method, bearer } });
+    if (isHandshake(message.method))
+      this.#note(message.id, { handshake: { method: message.method, bearer } });
     if (!('params' in message) || !isJsonObject(message.params)) return message;
     const { params } = message;
     this.#note(message.id, { sent: params });
-    // Our states are none of the author's, whose own check the SDK would put them to first.
+    // Remove our request state: the SDK would pass it to the author's own check.
     const isOurs =
       message.method === 'tools/call' &&
-      (this.binding.tool(params.name) ?? this.plainClients?.tool(params.name));
+      (this.taskServer.tool(params.name) ?? this.plainClients?.tool(params.name));
     if (!isOurs || params.requestState === undefined) return message;
     const { requestState: _, ...others } = params;
     return { ...message, params: others };
   }
 
-  /** An answer to a question that another process may have put in this session. */
-  async #strangeAnswer(message: object, place: QuestionPlace, bearer: Bearer): Promise<void> {
-    const { requests } = await this.binding.served();
+  /** Applies an answer to a question that another process asked in this session. */
+  async #foreignAnswer(message: object, ref: QuestionRef, bearer: Bearer): Promise<void> {
+    const { requests } = await this.taskServer.served();
     const caller = this.#sessionCaller(bearer, 'tasks/result', undefined);
-    await answeredElsewhere(requests, caller, place, message);
+    await applyForeignAnswer(requests, caller, ref, message);
   }
 
-  /** A request is cancelled that may have been made at another process or, if it is one of SEP-1686, in another session. */
+  /** Cancels a request that another process may serve or, with SEP-1686, that came in another session. */
   async #cancelled({ requestId, _meta }: JsonObject, bearer: Bearer): Promise<void> {
-    const { requests, calls } = await this.binding.served();
+    const { requests, calls } = await this.taskServer.served();
     const sender = this.#sessionCaller(bearer, 'notifications/cancelled', _meta);
     await calls.cancelled(sender, requestId);
     const name = nameIn(_meta);
-    if (name === undefined || !this.binding.drafts.has('sep-1686')) return;
+    if (name === undefined || !this.taskServer.drafts.has('sep-1686')) return;
     const caller = { ...sender, dialect: originalTasks };
-    const tree = await visible(requests, caller, await idOfName(requests, caller, name));
+    const tree = await visibleTree(requests, caller, await idOfName(requests, caller, name));
     if (tree?.root.origin.named?.requestId === requestId)
       await requests.cancel(tree!.root.id, 'The client cancelled its request.', actorOf(caller));
   }
@@ -336,19 +342,19 @@ export class SdkAdapter {
       return withRightCode(message);
     }
     if (!('id' in message) || !('result' in message) || !isJsonObject(message.result)) return message;
-    const { opening, exact } = this.#pending.get(message.id) ?? {};
+    const { handshake, exact } = this.#pending.get(message.id) ?? {};
     const { _meta } = message.result;
     if (isJsonObject(_meta) && isJsonObject(_meta[serverInfoKey]))
-      this.binding.serverInfo ??= _meta[serverInfoKey];
+      this.taskServer.serverInfo ??= _meta[serverInfoKey];
     this.#pending.delete(message.id);
-    if (opening) return { ...message, result: introduced(message.result, opening, this.binding) };
+    if (handshake) return { ...message, result: withLimits(message.result, handshake, this.taskServer) };
     if (!exact) return message;
     const metas = { ...(exact._meta as JsonObject | undefined), ...(_meta as JsonObject | undefined) };
     return { ...message, result: { ...exact, ...(Object.keys(metas).length > 0 && { _meta: metas }) } };
   }
 }
 
-/** What the SDK checks in place of a task. */
+/** The results that the SDK validates in place of a task. */
 const placeholders: Readonly<Record<RequestMethod, JsonObject>> = {
   'tools/call': { content: [] },
   'resources/read': { contents: [] },
@@ -358,8 +364,8 @@ const placeholders: Readonly<Record<RequestMethod, JsonObject>> = {
 // --- Errors ------------------------------------------------------------------------------------------------
 
 /**
- * In sessions the SDK reports params that do not fit its schemas as an internal error, with the raw issues. This makes
- * them invalid params, in a sentence.
+ * In sessions the SDK reports params that do not match its schemas as an internal error with the raw issues. This turns
+ * it into "invalid params" with a readable message.
  */
 function withRightCode<M extends object>(answer: M): M {
   if (!('error' in answer) || !isJsonObject(answer.error) || answer.error.code !== internalError)
@@ -370,7 +376,7 @@ function withRightCode<M extends object>(answer: M): M {
   return { ...answer, error: { ...answer.error, code: invalidParams, message } };
 }
 
-/** Issues of a request that was looked at as a whole. What a handler says of its own values does not begin so. */
+/** The schema issues of a request in an error message. Messages from handlers have another form. */
 function issuesIn(message: unknown): JsonObject[] | undefined {
   if (typeof message !== 'string' || !message.startsWith('[')) return undefined;
   try {
@@ -386,11 +392,11 @@ function isIssueOfParams(issue: unknown): issue is JsonObject {
 }
 
 function sentenceOf({ path, message }: JsonObject): string {
-  const place = (path as unknown[]).slice(1).join('..') || 'params';
-  return `${place}: ${String(message)}`;
+  const field = (path as unknown[]).slice(1).join('..') || 'params';
+  return `${field}: ${String(message)}`;
 }
 
-/** An error as the SDK puts it on the wire. */
+/** An error that the SDK sends as it is. */
 export class Fault extends Error {
   constructor({ code, message, data }: WireFault) {
     super(message);
@@ -398,33 +404,34 @@ export class Fault extends Error {
   }
 }
 
-// --- What a server says of itself --------------------------------------------------------------------------
+// --- Capabilities of the server ----------------------------------------------------------------------------
 
 const limitsExtension = 'dev.holdfast/limits';
 
-/** A request for an introduction. */
-interface Opening {
+/** A request whose answer contains the server's capabilities. */
+interface Handshake {
   readonly method: 'initialize' | 'server/discover';
   readonly bearer: Bearer;
 }
 
-function isIntroduction(method: unknown): method is Opening['method'] {
+function isHandshake(method: unknown): method is Handshake['method'] {
   return method === 'initialize' || method === 'server/discover';
 }
 
-function introduced(result: JsonObject, { method, bearer }: Opening, binding: TaskServer): JsonObject {
+/** The server's capabilities for this sender, with its limits. */
+function withLimits(result: JsonObject, { method, bearer }: Handshake, taskServer: TaskServer): JsonObject {
   const { capabilities } = result;
   if (!isJsonObject(capabilities)) return result;
-  const own = binding.ownerOf(bearer) === anonymous ? withoutList(capabilities) : capabilities;
-  const limits = binding.limitsToldTo(bearer);
+  const own = taskServer.ownerOf(bearer) === anonymous ? withoutList(capabilities) : capabilities;
+  const limits = taskServer.limitsFor(bearer);
   if (!limits) return { ...result, capabilities: own };
-  // The older revision has no place for extensions.
-  const place = method === 'initialize' ? 'experimental' : 'extensions';
-  const others = isJsonObject(own[place]) ? own[place] : {};
-  return { ...result, capabilities: { ...own, [place]: { ...others, [limitsExtension]: limits } } };
+  // The older revision has no `extensions`.
+  const key = method === 'initialize' ? 'experimental' : 'extensions';
+  const others = isJsonObject(own[key]) ? own[key] : {};
+  return { ...result, capabilities: { ...own, [key]: { ...others, [limitsExtension]: limits } } };
 }
 
-/** Callers that cannot be told apart would see each other's tasks in a list. */
+/** Removes `tasks/list` for anonymous callers, who would see each other's tasks. */
 function withoutList(capabilities: JsonObject): JsonObject {
   if (!isJsonObject(capabilities.tasks)) return capabilities;
   const { list: _, ...tasks } = capabilities.tasks;
@@ -433,11 +440,12 @@ function withoutList(capabilities: JsonObject): JsonObject {
 
 // --- Requested tasks ---------------------------------------------------------------------------------------
 
-interface Wishes {
-  /** As a caller of 2025-11-25 asks for it. */
+/** What a request asks for about its task. */
+interface TaskRequest {
+  /** Set by callers of 2025-11-25. */
   readonly task?: boolean;
   readonly ttl?: { readonly ttl?: unknown };
-  /** As a caller of SEP-1686 does. */
+  /** Set by callers of SEP-1686. */
   readonly named?: Naming;
 }
 
@@ -445,13 +453,13 @@ function asksForTask({ task }: JsonObject, { mcpReq }: ServerContext): boolean {
   return !mcpReq.envelope && (task !== undefined || mcpReq._meta?.[taskKey] !== undefined);
 }
 
-/** In the words of its dialect. Later requests have no wishes: there the server decides. */
-function wishesOf(
+/** Reads the task request in the caller's dialect. Later revisions have none: there the server decides. */
+function taskRequestOf(
   { dialect, sender }: Caller,
   method: string,
   params: JsonObject,
   { mcpReq }: ServerContext,
-): Wishes {
+): TaskRequest {
   if (mcpReq.envelope) return {};
   if (dialect.callerNamesTasks)
     return { named: { ...requestedTaskOf(mcpReq._meta as JsonObject, params), requestId: mcpReq.id } };
@@ -461,8 +469,8 @@ function wishesOf(
   return method === 'tools/call' ? { task: true, ttl } : {};
 }
 
-/** May a request for what is not durable not even be carried out as if it had no wishes? */
+/** True if a request that asks for a task must be refused because the tool is not durable. */
 function mustRefuse(caller: Caller, method: string, params: JsonObject, context: ServerContext): boolean {
   if (caller.dialect.callerNamesTasks) return params.task !== undefined;
-  return wishesOf(caller, method, params, context).task === true;
+  return taskRequestOf(caller, method, params, context).task === true;
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { TaskServer } from '../task-server.ts';
 import { Streams } from './streams.ts';
 
-/** The stream of a request, on which a question fails with this error. */
+/** The stream of a request on which every question fails with this error. */
 function failing(error: Error) {
   const streams = new Streams({} as TaskServer, {} as Server, {} as Transport, new AbortController().signal);
   return streams.of({ mcpReq: { send: () => Promise.reject(error) } } as unknown as ServerContext);
@@ -12,7 +12,7 @@ function failing(error: Error) {
 const question = { method: 'elicitation/create', params: {} };
 const never = new AbortController().signal;
 
-test('a stream that cannot be written counts as closed', async () => {
+test('a stream counts as closed after a failed write', async () => {
   const channel = failing(new Error('No connection established for request ID: 1'));
   await expect(channel.request(question, never)).rejects.toThrow(Error);
   expect(channel.closed.aborted).toBe(true);

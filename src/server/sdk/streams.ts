@@ -1,4 +1,4 @@
-/** The streams on which a server of the SDK can send to its client, and the HTTP connections that carry them. */
+/** The streams on which an SDK server can send messages to its client. */
 import type { Server, ServerContext, Transport } from '@modelcontextprotocol/server';
 import type { Schema } from '../../engine/handlers/schema.ts';
 import { newId } from '../../model/id.ts';
@@ -8,27 +8,27 @@ import { Deliveries, type HttpExchange } from '../calls/deliveries.ts';
 import { type Channel, SessionConnection } from '../sessions/session-connection.ts';
 import type { TaskServer } from '../task-server.ts';
 
-/** A person may take days to answer; what ends a question is its task. */
+/** A person may take days to answer. Only the task ends its question. */
 const noTimeout = maxTimeoutMs;
 
-/** A schema that takes anything: whoever reads the value says what is wrong with it. */
+/** A schema that accepts anything. The reader of the value validates it. */
 export const anything: Pick<Schema<unknown, unknown>, '~standard'> = {
   '~standard': { version: 1, vendor: 'holdfast', validate: (value) => ({ value }) },
 };
 
 export class Streams {
-  readonly #binding: TaskServer;
+  readonly #taskServer: TaskServer;
   readonly #server: Server;
   readonly #transport: Transport;
   readonly #closed: AbortSignal;
   readonly #ownName = newId();
   readonly #standaloneName = newId();
-  /** What becomes of the answers on this connection. */
+  /** Whether the answers on this connection were delivered. */
   readonly deliveries = new Deliveries();
   #connection: Promise<SessionConnection> | undefined;
 
-  constructor(binding: TaskServer, server: Server, transport: Transport, closed: AbortSignal) {
-    this.#binding = binding;
+  constructor(taskServer: TaskServer, server: Server, transport: Transport, closed: AbortSignal) {
+    this.#taskServer = taskServer;
     this.#server = server;
     this.#transport = transport;
     this.#closed = closed;
@@ -39,13 +39,15 @@ export class Streams {
     return this.#transport.sessionId;
   }
 
-  /** Where there are no sessions the connection is one. */
+  /** The name of the session. Without sessions the connection counts as one. */
   get name(): string {
     return this.session ?? this.#ownName;
   }
 
   connection(): Promise<SessionConnection> {
-    this.#connection ??= this.#binding.served().then(({ requests }) => new SessionConnection(requests, this));
+    this.#connection ??= this.#taskServer
+      .served()
+      .then(({ requests }) => new SessionConnection(requests, this));
     return this.#connection;
   }
 
@@ -54,12 +56,12 @@ export class Streams {
     void this.#connection?.then((connection) => connection.close());
   }
 
-  /** The stream of a request that waits: questions may go out on it. */
+  /** The stream of an open request, on which questions can be sent. */
   of({ mcpReq, http }: ServerContext): Channel {
     const request = http?.req as { signal?: AbortSignal } | undefined;
     const lost = new AbortController();
     const signals = [this.#closed, lost.signal, ...(request?.signal ? [request.signal] : [])];
-    /** The transport throws bare errors, and only if it cannot write: what the client says has a class. */
+    /** A plain `Error` comes from the transport and means that it cannot write. Errors of the client have a class. */
     const sent = (answer: Promise<unknown>) =>
       (answer as Promise<JsonObject>).catch((error: unknown) => {
         if ((error as object).constructor === Error) lost.abort(error);
@@ -73,9 +75,9 @@ export class Streams {
     };
   }
 
-  // --- What belongs to no request -------------------------------------------------------------------------
+  // --- The standalone stream ------------------------------------------------------------------------------
 
-  /** The stream, while it is open: on HTTP while the client keeps one open; elsewhere the connection itself is one. */
+  /** The stream that belongs to no request, if it is open. On a pipe it is the connection itself. */
   standalone(): Channel | undefined {
     const closed = this.#standaloneClosed();
     if (!closed) return undefined;
@@ -88,13 +90,13 @@ export class Streams {
     if (this.#standaloneClosed()) await this.#server.notification(notification as never);
   }
 
-  /** Calls back when the stream has been opened. */
+  /** Calls the listener whenever the standalone stream opens. */
   onOpen(listener: () => void): () => void {
-    return this.#binding.standaloneStreams.get(this.#transport)?.onOpen(listener) ?? (() => {});
+    return this.#taskServer.standaloneStreams.get(this.#transport)?.onOpen(listener) ?? (() => {});
   }
 
   #standaloneClosed(): AbortSignal | undefined {
-    const stream = this.#binding.standaloneStreams.get(this.#transport);
+    const stream = this.#taskServer.standaloneStreams.get(this.#transport);
     if (stream) return stream.closed;
     return 'handleRequest' in this.#transport ? undefined : this.#closed;
   }
@@ -102,7 +104,7 @@ export class Streams {
 
 // --- HTTP -------------------------------------------------------------------------------------------------
 
-/** The stream of an HTTP session that belongs to no request. It closes and opens again whenever its client wants. */
+/** The stream of an HTTP session that belongs to no request. Its client may close and reopen it at any time. */
 export class StandaloneStream {
   readonly #listeners = new Set<() => void>();
   #closed: AbortSignal | undefined;
@@ -113,7 +115,7 @@ export class StandaloneStream {
     return this.#closed?.aborted ? undefined : this.#closed;
   }
 
-  /** Resolves when its reader has taken everything; at once if there is none. */
+  /** Resolves when the reader has read everything; immediately if the stream is closed. */
   async drained(): Promise<void> {
     if (this.closed) await this.#exchange?.drained();
   }

@@ -1,6 +1,6 @@
 /**
- * Sessions of 2025-11-25 over HTTP. Each is a row in the store: a session that this process does not know yet, because
- * another one opened it or because it was restarted, is opened again the way its client opened it, and goes on.
+ * Sessions of 2025-11-25 over HTTP. Each session is a row in the store. A session that is not live in this process, after
+ * a restart or because another process opened it, is restored with the client's original `initialize` request.
  */
 import {
   type AuthInfo,
@@ -16,7 +16,7 @@ import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Owner } from '../../model/task.ts';
 import type { SessionRecord } from '../../ports/sessions.ts';
 import { runtime, type Timer } from '../../runtime/runtime.ts';
-import { noteTurnedAway } from '../../task-methods/audit-notes.ts';
+import { noteRefused } from '../../task-methods/audit-notes.ts';
 import { answerTo, isTaskMethod, topOf } from '../../task-methods/task-methods.ts';
 import { isLogLevel, type LogLevel } from '../calls/call-log.ts';
 import { exchangeOf } from '../calls/deliveries.ts';
@@ -25,32 +25,32 @@ import { type FastAnswer, refusedAnswer } from '../http/fast-path.ts';
 import { StandaloneStream } from '../sdk/streams.ts';
 import type { TaskServer } from '../task-server.ts';
 
-/** A session that is not used for so long leaves this process; its row stays. */
+/** After this time without use a session is closed in this process; its row stays. */
 const idleMs = 10 * 60_000;
-/** … and after so long its row goes as well. */
-const forgottenMs = 7 * 24 * 3_600_000;
-/** How exactly a row knows when its session was last used. */
-const seenMs = 3_600_000;
-/** Beside what a client said when it opened a session: the level of the log that it set in it. */
+/** After this time without use the row of a session is deleted. */
+const retentionMs = 7 * 24 * 3_600_000;
+/** The precision of the time of last use in a row. */
+const seenPrecisionMs = 3_600_000;
+/** The key of the session's log level, stored with the params of its `initialize` request. */
 const levelKey = 'dev.holdfast/logLevel';
-/** In characters: what a client says when it opens a session is kept as long as the session. */
-const longestOpening = 65_536;
+/** The maximum length of the params of `initialize`, in characters. They are stored with the session. */
+const maxOpeningLength = 65_536;
 
-/** Whose session it is, and how it was opened. */
+/** The owner of a session, and the params of its `initialize` request. */
 type Opened = Omit<SessionRecord, 'seenAt'>;
 
-interface Live {
+interface LiveSession {
   readonly owner: Owner;
   opening: JsonObject;
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly standalone: StandaloneStream;
   readonly use: Use;
-  /** The ids of requests that are being answered by the SDK. */
-  readonly underWay: Set<unknown>;
+  /** The ids of the requests that the SDK is answering. */
+  readonly openRequests: Set<unknown>;
   savedAt: number;
 }
 
-/** A request of a session, its body read. */
+/** A request of a session, with a parsed body. */
 export interface SessionRequest {
   readonly request: Request;
   readonly body: unknown;
@@ -59,44 +59,44 @@ export interface SessionRequest {
 }
 
 export class HttpSessions {
-  readonly #binding: TaskServer;
+  readonly #taskServer: TaskServer;
   readonly #factory: McpServerFactory;
   readonly #onError: (error: Error) => void;
-  /** By owner and id: whoever tries the id of another finds nothing, and is in nobody's way. */
-  readonly #live = new Map<string, Promise<Live | undefined>>();
+  /** By owner and id, so that a caller with the session id of another owner finds nothing and blocks nobody. */
+  readonly #live = new Map<string, Promise<LiveSession | undefined>>();
   readonly #known = new KnownSessions();
   readonly #sweep: Timer;
 
-  constructor(binding: TaskServer, factory: McpServerFactory, onError: (error: Error) => void) {
-    this.#binding = binding;
+  constructor(taskServer: TaskServer, factory: McpServerFactory, onError: (error: Error) => void) {
+    this.#taskServer = taskServer;
     this.#factory = factory;
     this.#onError = onError;
-    this.#sweep = runtime.setInterval(() => void this.#tidy().catch(onError), 60_000).unref();
+    this.#sweep = runtime.setInterval(() => void this.#closeUnused().catch(onError), 60_000).unref();
   }
 
   async answer(received: SessionRequest): Promise<Response | FastAnswer> {
     const { request, body, authInfo } = received;
-    const owner = this.#binding.ownerOf(authInfo);
+    const owner = this.#taskServer.ownerOf(authInfo);
     const id = request.headers.get('mcp-session-id');
     if (id === null) return this.#begin(received, owner);
     const session = await this.#session(id, owner, received);
     if (!session) {
-      noteTurnedAway(this.#binding.tasks, owner, 'There is no such session of this owner.');
-      // As the SDK words it; it makes clients open a new session.
+      noteRefused(this.#taskServer.tasks, owner, 'This owner has no such session.');
+      // The SDK's message, which makes clients open a new session.
       return refusal(404, 'Session not found', notAdmitted);
     }
     this.#known.used(owner, id);
     await this.#noteUse(id, session, levelIn(body));
     const direct = isRightRevision(request) ? await this.#direct(session, received) : undefined;
     if (direct) return direct;
-    // Accepted only when it is stored: nobody asks again as long as the stream of the question stands.
+    // Accept the answer only once it is stored: the question is not asked again while its stream is open.
     const storing =
-      isJsonObject(body) && this.#binding.sessions.get(session.transport)?.strangeAnswer(body, authInfo);
+      isJsonObject(body) && this.#taskServer.sessions.get(session.transport)?.foreignAnswer(body, authInfo);
     if (storing) {
       await storing;
       return new Response(null, { status: 202 });
     }
-    // A client that asks for a new stream has lost the one before, whether that is known here or not.
+    // A client that opens a new stream has lost the previous one, even if this server has not noticed.
     if (request.method === 'GET' && !request.headers.has('last-event-id'))
       session.transport.closeStandaloneSSEStream();
     if (!begin(session, received)) return refusal(409, 'A request with this id is already in progress.');
@@ -106,7 +106,7 @@ export class HttpSessions {
     return whileInUse(session.use, response, received.signal);
   }
 
-  /** The streams that belong to no request would otherwise stay open as long as their clients do. */
+  /** Ends the streams that belong to no request, which would otherwise stay open until their clients leave. */
   async endStandaloneStreams(): Promise<void> {
     for (const opening of this.#live.values())
       (await opening.catch(() => undefined))?.transport.closeStandaloneSSEStream();
@@ -128,8 +128,8 @@ export class HttpSessions {
     if (!isInitializeRequest(body))
       return notAnOpening(body, 'initialize needs "protocolVersion", "capabilities" and "clientInfo".');
     const opening = body.params as JsonObject;
-    if (JSON.stringify(opening).length > longestOpening)
-      return notAnOpening(body, `initialize may have ${longestOpening} characters at most.`);
+    if (JSON.stringify(opening).length > maxOpeningLength)
+      return notAnOpening(body, `The params of initialize may have at most ${maxOpeningLength} characters.`);
     const id = newId();
     let use: Use;
     try {
@@ -137,7 +137,7 @@ export class HttpSessions {
     } catch (error) {
       if (!(error instanceof OverLimit)) throw error;
       const asked = { opening, session: id, method: 'initialize', meta: opening._meta };
-      const { dialect } = this.#binding.sessionCaller(asked, authInfo);
+      const { dialect } = this.#taskServer.sessionCaller(asked, authInfo);
       return refusedAnswer(dialect, body.id, error, this.#onError);
     }
     let isOpen = false;
@@ -154,22 +154,22 @@ export class HttpSessions {
     }
   }
 
-  /** For one more session of the owner, whose longest unused one goes for it. */
+  /** Makes room for one more session: removes the owner's least recently used ones if it has too many. */
   async #makeRoom(owner: Owner, id: string): Promise<Use> {
-    const { limiter } = this.#binding;
-    const going: string[] = [];
+    const { limiter } = this.#taskServer;
+    const evicted: string[] = [];
     while (this.#known.countOf(owner) >= limiter.limits.sessionsPerOwner) {
-      const unused = this.#known.longestUnused(owner);
+      const unused = this.#known.leastRecentlyUsed(owner);
       if (unused === undefined) return limiter.refuseSession(owner);
       this.#known.ended(owner, unused);
-      going.push(unused);
+      evicted.push(unused);
     }
-    // From here on it counts, however many are opened at the same time.
+    // Count the session before the first await: many may be opened at the same time.
     const use = this.#known.used(owner, id);
     use.inUse++;
-    for (const unused of going) {
-      limiter.sessionWent();
-      const { requests } = await this.#binding.served();
+    for (const unused of evicted) {
+      limiter.sessionEvicted();
+      const { requests } = await this.#taskServer.served();
       await requests.sessions.delete(unused);
       const live = await this.#live.get(keyOf(unused, owner))?.catch(() => undefined);
       await live?.transport.close().catch(this.#onError);
@@ -177,7 +177,7 @@ export class HttpSessions {
     return use;
   }
 
-  #session(id: string, owner: Owner, received: SessionRequest): Promise<Live | undefined> {
+  #session(id: string, owner: Owner, received: SessionRequest): Promise<LiveSession | undefined> {
     const key = keyOf(id, owner);
     const known = this.#live.get(key);
     if (known) return known;
@@ -190,35 +190,35 @@ export class HttpSessions {
     return restored;
   }
 
-  /** Opens a session again, for the server of the SDK as its client did it: with the same first words. */
-  async #restore(id: string, owner: Owner, received: SessionRequest): Promise<Live | undefined> {
+  /** Restores a session: replays the client's first messages to a new SDK server. */
+  async #restore(id: string, owner: Owner, received: SessionRequest): Promise<LiveSession | undefined> {
     const { request, authInfo } = received;
-    const { requests } = await this.#binding.served();
+    const { requests } = await this.#taskServer.served();
     const row = await requests.sessions.get(id);
     if (!row || row.owner !== owner) return undefined;
     const session = await this.#open(row, received, false);
-    const say = async (message: JsonObject) => {
+    const send = async (message: JsonObject) => {
       const headers = new Headers(request.headers);
       headers.set('content-type', 'application/json');
       headers.set('accept', 'application/json, text/event-stream');
       headers.delete('last-event-id');
-      const again = new Request(request.url, { method: 'POST', headers });
+      const replayed = new Request(request.url, { method: 'POST', headers });
       const body = { jsonrpc: '2.0', ...message };
-      await (await toSdk(session, again, { body, authInfo })).text();
+      await (await toSdk(session, replayed, { body, authInfo })).text();
     };
-    const [params, level] = apart(row.opening);
-    await say({ id: 'restored', method: 'initialize', params });
-    await say({ method: 'notifications/initialized' });
-    if (level) await say({ id: 'level', method: 'logging/setLevel', params: { level } });
+    const [params, level] = splitOpening(row.opening);
+    await send({ id: 'restored', method: 'initialize', params });
+    await send({ method: 'notifications/initialized' });
+    if (level) await send({ id: 'level', method: 'logging/setLevel', params: { level } });
     return session;
   }
 
-  async #open(row: Opened, { request, authInfo }: SessionRequest, isNew: boolean): Promise<Live> {
+  async #open(row: Opened, { request, authInfo }: SessionRequest, isNew: boolean): Promise<LiveSession> {
     const { id, owner, opening } = row;
-    const { requests } = await this.#binding.served();
+    const { requests } = await this.#taskServer.served();
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => id,
-      // Before the client hears of the session it is in the store.
+      // Store the session before the client learns its id.
       onsessioninitialized: async () => {
         if (isNew) await requests.sessions.save({ ...row, seenAt: runtime.now() });
       },
@@ -228,7 +228,7 @@ export class HttpSessions {
       },
     });
     const standalone = new StandaloneStream();
-    this.#binding.standaloneStreams.set(transport, standalone);
+    this.#taskServer.standaloneStreams.set(transport, standalone);
     const product = await this.#factory({
       era: 'legacy',
       requestInfo: request,
@@ -241,33 +241,36 @@ export class HttpSessions {
       onclose?.();
     };
     const use = this.#known.used(owner, id);
-    return { owner, opening, transport, standalone, use, underWay: new Set(), savedAt: use.seenAt };
+    return { owner, opening, transport, standalone, use, openRequests: new Set(), savedAt: use.seenAt };
   }
 
   // --- Use ------------------------------------------------------------------------------------------------
 
-  /** A look at a task is answered with plain JSON, which a stream of events would only make dearer. */
-  async #direct(session: Live, { body, authInfo, request }: SessionRequest): Promise<FastAnswer | undefined> {
+  /** Answers task methods with plain JSON, without the cost of an event stream. */
+  async #direct(
+    session: LiveSession,
+    { body, authInfo, request }: SessionRequest,
+  ): Promise<FastAnswer | undefined> {
     if (!isJsonObject(body) || typeof body.method !== 'string' || body.jsonrpc !== '2.0') return undefined;
     const { id, method, params } = body;
     if (typeof id !== 'string' && typeof id !== 'number') return undefined;
     if (!isTaskMethod(method)) return undefined;
-    const said = isJsonObject(params) ? params : {};
+    const given = isJsonObject(params) ? params : {};
     const { transport, opening } = session;
-    const caller = this.#binding.sessionCaller(
-      { opening, session: transport.sessionId, method, meta: said._meta },
+    const caller = this.#taskServer.sessionCaller(
+      { opening, session: transport.sessionId, method, meta: given._meta },
       authInfo,
       () => exchangeOf(request)?.address,
     );
-    // What may have to wait, or is not there at all, is the SDK's to answer.
+    // The SDK answers methods that may wait, and those that do not exist.
     const { dialect } = caller;
     if (!dialect.methods.includes(method)) return undefined;
     if (method === 'tasks/result' && !dialect.callerNamesTasks) return undefined;
-    const { requests } = await this.#binding.served();
+    const { requests } = await this.#taskServer.served();
     try {
-      const { result, tree } = await answerTo(method, requests, caller, said);
+      const { result, tree } = await answerTo(method, requests, caller, given);
       if (tree && tree.root.phase !== 'done') {
-        const connection = await this.#binding.sessions.get(transport)?.connection();
+        const connection = await this.#taskServer.sessions.get(transport)?.connection();
         connection?.follow(topOf(tree).id, caller);
       }
       return { status: 200, text: JSON.stringify({ jsonrpc: '2.0', id, result }) };
@@ -276,33 +279,33 @@ export class HttpSessions {
     }
   }
 
-  /** A level of the log is said once, and holds also for whoever opens the session again. */
-  async #noteUse(id: string, session: Live, level: LogLevel | undefined): Promise<void> {
-    const isNews = level !== undefined && level !== session.opening[levelKey];
+  /** Saves the time of last use and the log level, which must survive a restart of the session. */
+  async #noteUse(id: string, session: LiveSession, level: LogLevel | undefined): Promise<void> {
+    const isNewLevel = level !== undefined && level !== session.opening[levelKey];
     const { seenAt } = session.use;
-    if (!isNews && seenAt - session.savedAt < seenMs) return;
+    if (!isNewLevel && seenAt - session.savedAt < seenPrecisionMs) return;
     session.savedAt = seenAt;
-    if (isNews) session.opening = { ...session.opening, [levelKey]: level };
+    if (isNewLevel) session.opening = { ...session.opening, [levelKey]: level };
     const { owner, opening } = session;
-    const { requests } = await this.#binding.served();
+    const { requests } = await this.#taskServer.served();
     await requests.sessions.save({ id, owner, opening, seenAt });
   }
 
-  async #tidy(): Promise<void> {
+  async #closeUnused(): Promise<void> {
     const now = runtime.now();
     for (const opening of [...this.#live.values()]) {
       const session = await opening.catch(() => undefined);
       if (session?.use.inUse === 0 && now - session.use.seenAt > idleMs)
         await session.transport.close().catch(this.#onError);
     }
-    this.#known.forget(now - forgottenMs);
-    const { requests } = await this.#binding.served();
-    await requests.sessions.forget(now - forgottenMs);
+    this.#known.forget(now - retentionMs);
+    const { requests } = await this.#taskServer.served();
+    await requests.sessions.forget(now - retentionMs);
   }
 }
 
 function toSdk(
-  { transport }: Live,
+  { transport }: LiveSession,
   request: Request,
   { body, authInfo }: Pick<SessionRequest, 'body' | 'authInfo'>,
 ): Promise<Response> {
@@ -323,22 +326,22 @@ function whileInUse(use: Use, response: Response, signal: AbortSignal): Response
  * Marks a request as in progress. Returns false if one with its id already is: the second would take over the stream of
  * the first, and the client would never see the questions that the server asks there.
  */
-function begin({ underWay }: Live, { body, signal }: SessionRequest): boolean {
+function begin({ openRequests }: LiveSession, { body, signal }: SessionRequest): boolean {
   if (!isJsonObject(body) || body.id === undefined || body.method === undefined) return true;
-  if (underWay.has(body.id)) return false;
+  if (openRequests.has(body.id)) return false;
   if (signal.aborted) return true;
-  underWay.add(body.id);
-  signal.addEventListener('abort', () => underWay.delete(body.id), { once: true });
+  openRequests.add(body.id);
+  signal.addEventListener('abort', () => openRequests.delete(body.id), { once: true });
   return true;
 }
 
-/** What names a revision that there is none of is the SDK's to refuse. */
+/** The SDK refuses requests with an unknown revision. */
 function isRightRevision({ headers }: Request): boolean {
   const named = headers.get('mcp-protocol-version');
   return named === null || SUPPORTED_PROTOCOL_VERSIONS.includes(named);
 }
 
-/** The SDK would say no more than that there is no session. */
+/** Refuses an invalid `initialize`. The SDK would only report that there is no session. */
 function notAnOpening({ id = null }: JsonObject, why: string): Response {
   const error = { code: invalidParams, message: `Invalid params: ${why}` };
   return Response.json({ jsonrpc: '2.0', id, error }, { status: 400 });
@@ -350,8 +353,8 @@ function levelIn(body: unknown): LogLevel | undefined {
   return isLogLevel(body.params.level) ? body.params.level : undefined;
 }
 
-/** What the client said when it opened the session, and the level that it set since. */
-function apart({ [levelKey]: level, ...opening }: JsonObject): [JsonObject, LogLevel | undefined] {
+/** Separates the client's params of `initialize` from the log level. */
+function splitOpening({ [levelKey]: level, ...opening }: JsonObject): [JsonObject, LogLevel | undefined] {
   return [opening, isLogLevel(level) ? level : undefined];
 }
 
@@ -361,18 +364,18 @@ function keyOf(id: string, owner: Owner): string {
 
 // --- Sessions of each owner --------------------------------------------------------------------------------
 
-/** When a session was last used in this process, and how many of its requests are being answered, streams included. */
+/** When a session was last used in this process, and the number of its open requests, including streams. */
 interface Use {
   seenAt: number;
   inUse: number;
 }
 
-/** The sessions that count for their owners, whether they are live in this process or not. */
+/** The sessions that count towards the limits of their owners, whether they are live in this process or not. */
 class KnownSessions {
-  /** Of each owner the longest unused first. */
+  /** The sessions of each owner, least recently used first. */
   readonly #byOwner = new Map<Owner, Map<string, Use>>();
 
-  /** The session was opened, or is used again. */
+  /** Records the use of a session, and adds the session if it is new. */
   used(owner: Owner, id: string): Use {
     const own = this.#byOwner.get(owner) ?? new Map<string, Use>();
     const use = own.get(id) ?? { seenAt: 0, inUse: 0 };
@@ -383,7 +386,7 @@ class KnownSessions {
     return use;
   }
 
-  /** It is over. */
+  /** Removes a session. */
   ended(owner: Owner, id: string): void {
     const own = this.#byOwner.get(owner);
     own?.delete(id);
@@ -395,12 +398,12 @@ class KnownSessions {
   }
 
   /** Undefined if every session of the owner is in use. */
-  longestUnused(owner: Owner): string | undefined {
+  leastRecentlyUsed(owner: Owner): string | undefined {
     for (const [id, { inUse }] of this.#byOwner.get(owner) ?? []) if (inUse === 0) return id;
     return undefined;
   }
 
-  /** Those that were not used since then are no longer counted. */
+  /** Removes sessions that were not used since then. */
   forget(seenBefore: number): void {
     for (const [owner, own] of this.#byOwner)
       for (const [id, { seenAt, inUse }] of own)

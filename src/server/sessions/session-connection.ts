@@ -1,6 +1,6 @@
 /**
- * A connection of a session, on which the server speaks unasked: status, progress, and questions, which may have no
- * other way to the client. A connection follows the trees of tasks that it made or asked about, to their end.
+ * A connection of a session, on which the server sends status, progress and questions. A connection follows each task
+ * tree that it created or requested, until the tree ends.
  */
 
 import { payloadOf } from '../../dialects/2025-11-25/dialect.ts';
@@ -18,17 +18,17 @@ import type { CommittedChange } from '../../ports/store.ts';
 import { pause, runtime, type Timer } from '../../runtime/runtime.ts';
 import { actorOf, noteRead, noteReadIn } from '../../task-methods/audit-notes.ts';
 import type { Caller } from '../../task-methods/caller.ts';
-import { known, topOf } from '../../task-methods/task-methods.ts';
+import { authorizedTree, topOf } from '../../task-methods/task-methods.ts';
 import { untilDone } from '../../task-methods/waiting.ts';
 import { askAsTask } from '../calls/questions-as-tasks.ts';
 import { RequestAborted } from '../calls/tool-call.ts';
-import { placed } from '../sdk/request-ids.ts';
+import { withQuestionRef } from '../sdk/request-ids.ts';
 import type { Streams } from '../sdk/streams.ts';
 
-/** A stream to the client on which a request can be put and its answer awaited. */
+/** A stream to the client that can carry a request and receives its answer. */
 export interface Channel {
   readonly name: string;
-  /** Fires when the stream is gone. */
+  /** Fires when the stream is closed. */
   readonly closed: AbortSignal;
   request(request: { method: string; params: JsonObject }, signal: AbortSignal): Promise<JsonObject>;
 }
@@ -36,92 +36,92 @@ export interface Channel {
 export class SessionConnection {
   readonly #requests: TaskService;
   readonly #streams: Streams;
-  /** By the task, and by the dialect in which it is told of. */
-  readonly #followers = new Map<string, Follower>();
+  /** By task and dialect. */
+  readonly #notifiers = new Map<string, TaskNotifier>();
   readonly #stopListening: () => void;
 
   constructor(requests: TaskService, streams: Streams) {
     this.#requests = requests;
     this.#streams = streams;
     this.#stopListening = streams.onOpen(() => {
-      for (const follower of this.#followers.values()) follower.look();
+      for (const notifier of this.#notifiers.values()) notifier.update();
     });
   }
 
-  /** Tells of a tree of tasks from now on, in the words of whoever asked about it. */
-  follow(rootId: TaskId, listener: Listener): Follower {
+  /** Reports a task tree from now on, in the dialect of the listener. */
+  follow(rootId: TaskId, listener: Listener): TaskNotifier {
     const key = `${listener.dialect.revision} ${rootId}`;
-    return this.#followers.get(key) ?? this.#begin(key, rootId, listener);
+    return this.#notifiers.get(key) ?? this.#begin(key, rootId, listener);
   }
 
-  /** Puts questions of a tree of tasks on one stream, apart from everything else that is told on this connection. */
+  /** Asks the questions of a task tree on one stream, independent of all other notifications on this connection. */
   ask(rootId: TaskId, listener: Listener, channel: Channel): () => void {
-    const follower = this.#begin(newId(), rootId, listener);
-    follower.offer(channel);
-    return () => follower.stop();
+    const notifier = this.#begin(newId(), rootId, listener);
+    notifier.offer(channel);
+    return () => notifier.stop();
   }
 
-  #begin(key: string, rootId: TaskId, listener: Listener): Follower {
-    const follower = new Follower(this.#requests, this.#streams, rootId, listener, () =>
-      this.#followers.delete(key),
+  #begin(key: string, rootId: TaskId, listener: Listener): TaskNotifier {
+    const notifier = new TaskNotifier(this.#requests, this.#streams, rootId, listener, () =>
+      this.#notifiers.delete(key),
     );
-    this.#followers.set(key, follower);
-    return follower;
+    this.#notifiers.set(key, notifier);
+    return notifier;
   }
 
   close(): void {
     this.#stopListening();
-    for (const follower of [...this.#followers.values()]) follower.stop();
+    for (const notifier of [...this.#notifiers.values()]) notifier.stop();
   }
 }
 
-// --- One tree of tasks -------------------------------------------------------------------------------------
+// --- One task tree -----------------------------------------------------------------------------------------
 
-/** In whose words a task is told of. */
+/** The receiver of notifications: its dialect and capabilities. */
 export type Listener = Pick<Caller, 'dialect' | 'sender' | 'session'>;
 
-/** A question, and the task that it is shown on. */
+/** A question, and the task on which the client sees it. */
 interface ShownQuestion extends CollapsedQuestion {
   readonly on: TaskTree;
 }
 
-/** A question that somebody else carries may come free without a word: its process died, its lease ran out. */
-const lookAgainMs = 1_000;
+/** A question on another connection or process may become free without an event, when the lease on it expires. */
+const retryMs = 1_000;
 /**
- * On the standalone stream a question may overtake the answer from which the client learns of the task, and clients
- * turn away questions about tasks that they do not know. So they get that long to read.
+ * On the standalone stream a question may overtake the answer that contains the task's id, and clients refuse questions
+ * about unknown tasks. This delay gives the client time to read the answer.
  */
-const acquaintedMs = 500;
-/** Answers that do not fit, before the handler is told that there is none. */
+const standaloneDelayMs = 500;
+/** After this many invalid answers the handler receives no answer. */
 const badAnswersAllowed = 3;
 
 /**
- * One tree of tasks as a connection reports it: as one task, or, if its client knows subtasks, as many. A question is
- * on at most one stream at a time: that is claimed in the store, so that no other connection or process asks the same.
- * A stream that closes before the answer came releases the question, and it is asked again on the next.
+ * Reports one task tree to a client: as one task, or as many if the client supports subtasks. A question is on at most
+ * one stream at a time: a claim in the store prevents other connections and processes from asking it. If a stream closes
+ * before the answer, the question is released and asked again on the next stream.
  */
-class Follower {
+class TaskNotifier {
   readonly #requests: TaskService;
   readonly #streams: Streams;
   readonly #rootId: TaskId;
   readonly #listener: Listener;
   readonly #onStop: () => void;
   readonly #unwatch: () => void;
-  /** Streams of `tasks/result`, which are preferred. */
+  /** Streams of `tasks/result`. Questions prefer them to the standalone stream. */
   readonly #results = new Set<Channel>();
-  /** Questions that are on a stream, by task and key, with the way to take them back. */
+  /** Questions that are on a stream, by task and key. Abort one to withdraw it. */
   readonly #live = new Map<string, AbortController>();
   readonly #badAnswers = new Map<string, number>();
-  /** What was last told of each task; until then, clients take it to be working. */
-  readonly #toldStatus = new Map<TaskId, string>();
-  /** Under which progress is told, if the call that made the task gave one in this session. */
+  /** The last status sent for each task. Clients assume `working` until the first one. */
+  readonly #sentStatus = new Map<TaskId, string>();
+  /** The progress token, if the call that created the task sent one in this session. */
   #progressToken: string | number | undefined;
   #top: TaskTree | undefined;
   #lastProgress = Number.NEGATIVE_INFINITY;
-  #isLooking = false;
-  #lookAgain = false;
+  #isUpdating = false;
+  #isOutdated = false;
   #timer: Timer | undefined;
-  #acquainting: Timer | undefined;
+  #standaloneDelay: Timer | undefined;
   #isStopped = false;
 
   constructor(
@@ -136,21 +136,21 @@ class Follower {
     this.#rootId = rootId;
     this.#listener = listener;
     this.#onStop = onStop;
-    this.#unwatch = requests.watch(rootId, (notice) => this.#hear(notice));
-    this.#acquainting = runtime.setTimeout(() => {
-      this.#acquainting = undefined;
-      this.look();
-    }, acquaintedMs);
-    this.look();
+    this.#unwatch = requests.watch(rootId, (change) => this.#onChange(change));
+    this.#standaloneDelay = runtime.setTimeout(() => {
+      this.#standaloneDelay = undefined;
+      this.update();
+    }, standaloneDelayMs);
+    this.update();
   }
 
-  /** Puts questions on this stream too, until the returned function is called. */
+  /** Asks questions on this stream too, until the returned function is called. */
   offer(channel: Channel): () => void {
     this.#results.add(channel);
-    this.look();
+    this.update();
     return () => {
       this.#results.delete(channel);
-      this.look();
+      this.update();
     };
   }
 
@@ -159,71 +159,71 @@ class Follower {
     this.#isStopped = true;
     this.#unwatch();
     runtime.clearTimeout(this.#timer);
-    runtime.clearTimeout(this.#acquainting);
+    runtime.clearTimeout(this.#standaloneDelay);
     for (const live of this.#live.values()) live.abort();
     this.#onStop();
   }
 
-  /** Sees to it that the client has been told what there is to tell. */
-  look(): void {
-    this.#lookAgain = true;
-    if (!this.#isLooking) void this.#looks();
+  /** Reads the tree and sends the client everything that is new. */
+  update(): void {
+    this.#isOutdated = true;
+    if (!this.#isUpdating) void this.#updates();
   }
 
-  async #looks(): Promise<void> {
-    this.#isLooking = true;
+  async #updates(): Promise<void> {
+    this.#isUpdating = true;
     try {
-      while (this.#lookAgain && !this.#isStopped) {
-        this.#lookAgain = false;
+      while (this.#isOutdated && !this.#isStopped) {
+        this.#isOutdated = false;
         const trees = await this.#trees();
         const [top] = trees;
         if (!top) return this.stop();
         this.#top = top;
         const { progress } = top.root.origin;
         if (progress?.session === this.#streams.name) this.#progressToken = progress.token;
-        // Subtasks end before their parents, and are told of before them.
-        for (const tree of trees.toReversed()) await this.#tellStatus(tree);
+        // Subtasks end before their parents, and are reported before them.
+        for (const tree of trees.toReversed()) await this.#sendStatus(tree);
         await this.#putQuestions(trees);
         if (top.root.phase === 'done' && this.#results.size === 0) return this.stop();
       }
     } catch {
-      // A store that cannot be used now is used later, with or without news.
-      this.#lookLater();
+      // The store is not available: try again later, even without a change.
+      this.#updateLater();
     } finally {
-      // In the same turn in which the loop saw that there was nothing more, or a call in between would be lost.
-      this.#isLooking = false;
+      // In the same turn of the event loop as the last check of the flag. Otherwise an update in between would be lost.
+      this.#isUpdating = false;
     }
   }
 
-  /** What is told of, the root first. */
+  /** The reported tasks, the root first. */
   async #trees(): Promise<TaskTree[]> {
     if (this.#listener.sender.knowsSubtasks) return this.#requests.allLinked(this.#rootId);
     const tree = await this.#requests.tree(this.#rootId);
     return tree ? [tree] : [];
   }
 
-  #hear({ taskId, events }: CommittedChange): void {
+  #onChange({ taskId, events }: CommittedChange): void {
     for (const event of events)
       if (taskId === this.#rootId && event.type === 'reported' && event.progress)
-        this.#tellProgress(event.progress);
-    this.look();
+        this.#sendProgress(event.progress);
+    this.update();
   }
 
   // --- Status and progress --------------------------------------------------------------------------------
 
-  async #tellStatus(tree: TaskTree): Promise<void> {
-    const news = this.#listener.dialect.notification(tree, this.#requests.now);
-    if (!news) return;
+  async #sendStatus(tree: TaskTree): Promise<void> {
+    const notification = this.#listener.dialect.notification(tree, this.#requests.now);
+    if (!notification) return;
     const { id } = tree.root;
-    const status = news.params.status as string;
-    if (status === (this.#toldStatus.get(id) ?? 'working')) return;
-    this.#toldStatus.set(id, status);
-    await this.#streams.notify(news).catch(() => {});
-    noteReadIn(news.params, this.#requests, tree, this.#listener);
+    const status = notification.params.status as string;
+    if (status === (this.#sentStatus.get(id) ?? 'working')) return;
+    this.#sentStatus.set(id, status);
+    await this.#streams.notify(notification).catch(() => {});
+    noteReadIn(notification.params, this.#requests, tree, this.#listener);
   }
 
-  #tellProgress(progress: Progress): void {
-    // It must grow with each notification, whatever a handler says.
+  #sendProgress(progress: Progress): void {
+    // MCP requires progress to increase, but a handler may report anything.
     if (this.#progressToken === undefined || progress.done <= this.#lastProgress || !this.#top) return;
     this.#lastProgress = progress.done;
     const _meta = this.#listener.dialect.related(this.#top);
@@ -236,7 +236,7 @@ class Follower {
   async #putQuestions(trees: readonly TaskTree[]): Promise<void> {
     if (!this.#listener.dialect.pushesQuestions) return;
     const live = trees.filter(({ root }) => root.phase !== 'done');
-    // Whoever cannot be asked would refuse, and the handler take that for an answer.
+    // Ask only what the client supports: the handler would take its refusal for an answer.
     const { answers } = this.#listener.sender;
     const questions = live.flatMap((on) =>
       questionsOf(on).flatMap((question) =>
@@ -257,23 +257,23 @@ class Follower {
       } finally {
         if (!isOurs) this.#live.delete(id);
       }
-      if (isOurs) void this.#put(id, question, channel, abort.signal);
+      if (isOurs) void this.#ask(id, question, channel, abort.signal);
       else isElsewhere = true;
     }
-    if (isElsewhere) this.#lookLater();
+    if (isElsewhere) this.#updateLater();
   }
 
-  #lookLater(): void {
+  #updateLater(): void {
     runtime.clearTimeout(this.#timer);
-    if (!this.#isStopped) this.#timer = runtime.setTimeout(() => this.look(), lookAgainMs);
+    if (!this.#isStopped) this.#timer = runtime.setTimeout(() => this.update(), retryMs);
   }
 
   #channel(): Channel | undefined {
     for (const channel of this.#results) if (!channel.closed.aborted) return channel;
-    return this.#acquainting ? undefined : this.#streams.standalone();
+    return this.#standaloneDelay ? undefined : this.#streams.standalone();
   }
 
-  async #put(id: string, question: ShownQuestion, channel: Channel, taken: AbortSignal): Promise<void> {
+  async #ask(id: string, question: ShownQuestion, channel: Channel, withdrawn: AbortSignal): Promise<void> {
     const { taskId, ownKey } = question;
     const lease = runtime.setInterval(() => {
       void this.#requests.deliver(taskId, ownKey, channel.name).catch(() => {});
@@ -282,24 +282,24 @@ class Follower {
       const answer = await askAsTask(channel, this.#wire(question, channel), question, {
         requests: this.#requests,
         listener: this.#listener,
-        signal: AbortSignal.any([taken, channel.closed]),
+        signal: AbortSignal.any([withdrawn, channel.closed]),
         streams: this.#streams,
       });
-      await this.#keep(question, answer as InputResponse, taken);
+      await this.#storeAnswer(question, answer as InputResponse, withdrawn);
     } catch (error) {
-      await this.#unanswered(question, channel, taken, error).catch(() => {});
+      await this.#handleFailure(question, channel, withdrawn, error).catch(() => {});
     } finally {
       runtime.clearInterval(lease);
       this.#live.delete(id);
-      if (!this.#isStopped) this.look();
+      if (!this.#isStopped) this.update();
     }
   }
 
-  /** Nobody should have to answer twice because the store could not be used at that moment. */
-  async #keep(
+  /** Stores an answer, and retries until the store is available, so that no user has to answer twice. */
+  async #storeAnswer(
     { taskId, ownKey }: CollapsedQuestion,
     answer: InputResponse,
-    taken: AbortSignal,
+    withdrawn: AbortSignal,
   ): Promise<void> {
     for (;;)
       try {
@@ -307,29 +307,29 @@ class Follower {
         return await this.#requests.answer(this.#rootId, answers, actorOf(this.#listener));
       } catch (error) {
         if (!(error instanceof Unavailable)) throw error;
-        await pause(lookAgainMs, taken);
+        await pause(retryMs, withdrawn);
       }
   }
 
-  async #unanswered(
+  async #handleFailure(
     question: CollapsedQuestion,
     channel: Channel,
-    taken: AbortSignal,
+    withdrawn: AbortSignal,
     error: unknown,
   ): Promise<void> {
     const { taskId, ownKey, request } = question;
-    const isLeft = taken.aborted || channel.closed.aborted || this.#isStopped;
+    const isLeft = withdrawn.aborted || channel.closed.aborted || this.#isStopped;
     const isBad = !isLeft && hasCode(error, 'BAD_ANSWER');
     const badAnswers = (this.#badAnswers.get(idOf(question)) ?? 0) + Number(isBad);
     this.#badAnswers.set(idOf(question), badAnswers);
     if (isBad && badAnswers >= badAnswersAllowed) return this.#requests.withdraw(taskId, ownKey);
-    // Asked again, unless it is there no longer; or the store cannot say.
+    // Release the question so that it is asked again if it is still open.
     if (isLeft || isBad || error instanceof Refusal || error instanceof Unavailable)
       return this.#requests.undeliver(taskId, ownKey, channel.name);
-    // The client refused: it cannot ask anybody, or nobody wanted to be asked.
+    // The client refused: it cannot ask its user, or the user did not want to be asked.
     const isForm = request.kind === 'form' || request.kind === 'url';
     if (!isForm) return this.#requests.withdraw(taskId, ownKey);
-    await this.#keep(question, { action: 'cancel' }, taken);
+    await this.#storeAnswer(question, { action: 'cancel' }, withdrawn);
   }
 
   #wire(
@@ -339,7 +339,7 @@ class Follower {
     const { method, params } = toInputRequest(request) as { method: string; params?: JsonObject };
     const meta = isJsonObject(params?._meta) ? params._meta : undefined;
     const related = this.#listener.dialect.related(on, meta);
-    const _meta = placed(related, { taskId: on.root.id, key, stream }) as JsonObject;
+    const _meta = withQuestionRef(related, { taskId: on.root.id, key, stream }) as JsonObject;
     return { method, params: { ...params, _meta } };
   }
 }
@@ -350,7 +350,7 @@ function idOf({ taskId, ownKey }: CollapsedQuestion): string {
 
 // --- tasks/result ------------------------------------------------------------------------------------------
 
-/** Waits for the outcome of a task; meanwhile questions of its tree may be put on the stream of this request. */
+/** Waits for the outcome of a task. During the wait, questions of its tree may be asked on the stream of this request. */
 export async function taskResult(
   requests: TaskService,
   caller: Caller,
@@ -358,7 +358,7 @@ export async function taskResult(
   { connection, channel, signal }: { connection: SessionConnection; channel: Channel; signal: AbortSignal },
 ): Promise<JsonObject> {
   const { related } = caller.dialect;
-  const tree = await known(requests, caller, params, 'tasks/result');
+  const tree = await authorizedTree(requests, caller, params, 'tasks/result');
   const given = (done: TaskTree) => {
     noteRead(requests, done.root, caller);
     return payloadOf(done, related);
@@ -371,7 +371,7 @@ export async function taskResult(
   } finally {
     withdraw();
   }
-  const payload = given(await known(requests, caller, params, 'tasks/result'));
+  const payload = given(await authorizedTree(requests, caller, params, 'tasks/result'));
   if (!payload) throw new RequestAborted();
   return payload;
 }

@@ -1,7 +1,6 @@
 /**
- * Push: one subscription to the state of some tasks. Every frame is what `tasks/get` would say at that moment, so news
- * that a slow reader has not taken yet is replaced by newer news: a subscription never holds more than the ids of the
- * tasks that changed.
+ * A subscription pushes the state of some tasks. Every notification contains what `tasks/get` would return at that
+ * moment. A subscription buffers only the ids of changed tasks, so a slow reader receives the latest state.
  */
 
 import { serverInfoKey, subscriptionIdKey } from '../../dialects/2026-07-28/names.ts';
@@ -12,10 +11,10 @@ import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { TaskId } from '../../model/task.ts';
 import { noteDenied, noteRead } from '../../task-methods/audit-notes.ts';
 import type { Caller } from '../../task-methods/caller.ts';
-import { visible } from '../../task-methods/task-methods.ts';
+import { visibleTree } from '../../task-methods/task-methods.ts';
 
-/** Commits that change nothing a peer can see. */
-const unseen = new Set<TaskEvent['type']>([
+/** Events that change nothing a peer can see. */
+const invisible = new Set<TaskEvent['type']>([
   'claimed',
   'recorded',
   'parked',
@@ -29,18 +28,18 @@ const unseen = new Set<TaskEvent['type']>([
 
 export type SubscriptionId = string | number;
 
-/** Whoever asked to listen. */
+/** The subscriber. */
 export interface Reader {
-  /** The id of the request to listen. */
+  /** The id of the `subscriptions/listen` request. */
   readonly id: SubscriptionId;
-  /** Resolves when the message has been taken. */
+  /** Resolves when the message has been written. */
   write(message: JsonObject): Promise<void>;
-  /** Nothing more can be told. */
+  /** Ends the subscription after a failure. */
   drop(): void;
 }
 
-/** A task that is listened to, and the tree in which it is heard of. */
-export interface Heard {
+/** A subscribed task, and the root of its tree. */
+export interface WatchedTask {
   readonly id: TaskId;
   readonly rootId: TaskId;
 }
@@ -51,39 +50,39 @@ export class Subscription {
   readonly #reader: Reader;
   readonly #taskIds: readonly TaskId[];
   readonly #unwatch: (() => void)[];
-  /** Tasks whose present state the reader has not been told. */
-  readonly #untold: Set<TaskId>;
-  #isTelling = false;
+  /** Tasks whose current state has not been sent. */
+  readonly #changed: Set<TaskId>;
+  #isSending = false;
   #isClosed = false;
 
-  constructor(requests: TaskService, caller: Caller, tasks: readonly Heard[], reader: Reader) {
+  constructor(requests: TaskService, caller: Caller, tasks: readonly WatchedTask[], reader: Reader) {
     this.#requests = requests;
     this.#caller = caller;
     this.#reader = reader;
     this.#taskIds = tasks.map((task) => task.id);
-    this.#untold = new Set(this.#taskIds);
+    this.#changed = new Set(this.#taskIds);
     const { knowsSubtasks = false } = caller.sender;
     this.#unwatch = tasks.map((task) =>
       requests.watch(task.rootId, ({ taskId, events }) => {
-        // Who sees subtasks as tasks of their own hears of each by itself.
+        // A caller that supports subtasks subscribes to each of them separately.
         if (knowsSubtasks && taskId !== task.id) return;
-        if (events.every(({ type }) => unseen.has(type))) return;
-        this.#untold.add(task.id);
-        void this.#tell();
+        if (events.every(({ type }) => invisible.has(type))) return;
+        this.#changed.add(task.id);
+        void this.#send();
       }),
     );
   }
 
-  /** The SDK's acknowledgement, with the tasks that are listened to. */
+  /** Adds the subscribed tasks to the SDK's acknowledgement. */
   acknowledging(message: JsonObject): JsonObject {
     const params = message.params as JsonObject;
     const notifications = { ...(params.notifications as JsonObject), taskIds: this.#taskIds };
     return { ...message, params: { ...params, notifications } };
   }
 
-  /** To be called once the acknowledgement has been written: the first news is how everything stands. */
+  /** Sends the current state of all tasks. Call this after the acknowledgement was written. */
   start(): void {
-    void this.#tell();
+    void this.#send();
   }
 
   close(): void {
@@ -91,24 +90,24 @@ export class Subscription {
     for (const unwatch of this.#unwatch.splice(0)) unwatch();
   }
 
-  async #tell(): Promise<void> {
-    if (this.#isTelling) return;
-    this.#isTelling = true;
+  async #send(): Promise<void> {
+    if (this.#isSending) return;
+    this.#isSending = true;
     try {
-      for (const taskId of this.#untold) {
+      for (const taskId of this.#changed) {
         if (this.#isClosed) return;
-        this.#untold.delete(taskId);
-        const tree = await visible(this.#requests, this.#caller, taskId);
-        const news = tree && this.#caller.dialect.notification(tree, this.#requests.now);
-        if (!news) continue;
-        await this.#write(news);
+        this.#changed.delete(taskId);
+        const tree = await visibleTree(this.#requests, this.#caller, taskId);
+        const notification = tree && this.#caller.dialect.notification(tree, this.#requests.now);
+        if (!notification) continue;
+        await this.#write(notification);
         noteRead(this.#requests, tree.root, this.#caller);
       }
     } catch {
-      // The connection is gone, or the store cannot be read; the reader will come back.
+      // The connection is gone, or the store cannot be read. The client will subscribe again.
       this.#drop();
     } finally {
-      this.#isTelling = false;
+      this.#isSending = false;
     }
   }
 
@@ -124,16 +123,16 @@ export class Subscription {
   }
 }
 
-// --- Requests to listen ------------------------------------------------------------------------------------
+// --- subscriptions/listen ----------------------------------------------------------------------------------
 
-/** Each is looked up before anything is answered. */
-const mostTasks = 1_000;
+/** Each task is read before the request is answered. */
+const maxTasks = 1_000;
 
 export const acknowledgement = 'notifications/subscriptions/acknowledged';
 
 /**
- * `subscriptions/listen` with `taskIds`. The SDK has no seam for it: it answers the rest of the request, and the tasks
- * are added to its acknowledgement.
+ * `subscriptions/listen` with `taskIds`, which the SDK does not support. It answers the rest of the request, and we add
+ * the tasks to its acknowledgement.
  */
 export interface TaskListen {
   readonly id: SubscriptionId;
@@ -150,28 +149,28 @@ export function asTaskListen(message: unknown): TaskListen | undefined {
   return taskIds === undefined ? undefined : { id, params, taskIds };
 }
 
-/** The tasks that the caller may see, each once, in their order. Refuses who may not listen to tasks at all. */
-export async function tasksToHear(
+/** The distinct tasks of a subscription that the caller may see, in order. Refuses callers that may not subscribe. */
+export async function watchedTasks(
   requests: TaskService,
   caller: Caller,
   { taskIds }: TaskListen,
-): Promise<Heard[]> {
+): Promise<WatchedTask[]> {
   const { sender, dialect } = caller;
   if (!dialect.admits(sender)) throw dialect.tasksRequired('A subscription with taskIds');
   if (!Array.isArray(taskIds) || !taskIds.every((id) => typeof id === 'string'))
     throw new InvalidParams('"notifications.taskIds" must be a list of strings.');
-  if (taskIds.length > mostTasks)
-    throw new InvalidParams(`"notifications.taskIds" may name at most ${mostTasks} tasks.`);
+  if (taskIds.length > maxTasks)
+    throw new InvalidParams(`"notifications.taskIds" may contain at most ${maxTasks} ids.`);
   const distinct = [...new Set<TaskId>(taskIds)];
-  const trees = await Promise.all(distinct.map((id) => visible(requests, caller, id)));
+  const trees = await Promise.all(distinct.map((id) => visibleTree(requests, caller, id)));
   for (const [index, id] of distinct.entries())
     if (!trees[index]) noteDenied(requests, caller, id, 'subscriptions/listen');
   const found = trees.filter((tree) => tree !== undefined);
-  if (found.length < distinct.length) caller.limiter?.missed(caller);
+  if (found.length < distinct.length) caller.limiter?.recordMiss(caller);
   return found.map(({ root: { id, rootId } }) => ({ id, rootId }));
 }
 
-/** The answer with which a server ends a subscription. */
+/** The answer to `subscriptions/listen` that ends the subscription. */
 export function farewell(id: SubscriptionId, serverInfo: JsonObject | undefined): JsonObject {
   const _meta = { [subscriptionIdKey]: id, ...(serverInfo && { [serverInfoKey]: serverInfo }) };
   return { jsonrpc: '2.0', id, result: { resultType: 'complete', _meta } };

@@ -94,6 +94,6 @@ test('S1686-22 S1686-43 S1686-67 S1686-68 S1686-70: what is wrong is refused wit
   );
   // 7.1 Invalid cursor.
   expect(await ask('tasks/list', { cursor: 'a guess', _meta: related(taskId) }).reply).toEqual(
-    refused(5, 'This cursor was not made by this server for this caller. Start again without one.'),
+    refused(5, 'This server did not issue this cursor to this caller. Start again without one.'),
   );
 });

@@ -1,9 +1,9 @@
-/** The dashboard as it was built: a few files that know nothing of any task, under a policy that lets in nothing else. */
+/** Serves the built files of the dashboard. They contain no task data, and their policy allows nothing from elsewhere. */
 import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Beside `src/` and `dist/` alike. */
+/** The path is the same from `src/` and from `dist/`. */
 const built = fileURLToPath(new URL('../../../../dashboard/dist/', import.meta.url));
 
 const types: Readonly<Record<string, string>> = {
@@ -13,7 +13,7 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** Answers of the API too: whatever a browser is made to take them for, nothing in them is carried out. */
+/** Also for answers of the API: no browser may interpret them as anything else, or run anything in them. */
 export const strictHeaders: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -36,8 +36,8 @@ const policy = [
 const notBuilt = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Holdfast</title>
 <h1>The dashboard has not been built</h1>
-<p>In a checkout of Holdfast, <code>npm run prepare</code> builds it; then load this page again. What it shows can be
-read without it: see docs/dashboard.md for the requests.</p>
+<p>In a checkout of Holdfast, run <code>npm run prepare</code>, then reload this page. The API works without the dashboard: see
+docs/dashboard.md.</p>
 </html>
 `;
 
@@ -47,7 +47,7 @@ export async function dashboardFile(path: string, folder = built): Promise<Respo
   const bytes = await readIn(folder, name);
   if (bytes) return found(name, bytes);
   if (name === 'index.html') return found(name, Buffer.from(notBuilt), 503);
-  return new Response('There is no such file.\n', {
+  return new Response('File not found.\n', {
     status: 404,
     headers: { ...strictHeaders, 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' },
   });
@@ -61,14 +61,14 @@ function found(name: string, bytes: Buffer, status = 200): Response {
       ...strictHeaders,
       'content-security-policy': policy,
       'content-type': types[extname(name)] ?? 'application/octet-stream',
-      // The name of an asset changes with what is in it.
+      // The name of an asset contains a hash of its content.
       'cache-control': isAsset ? 'public, max-age=31536000, immutable' : 'no-store',
     },
   });
 }
 
 async function readIn(folder: string, name: string): Promise<Buffer | undefined> {
-  // Names as builds make them; what leads anywhere else is no such name.
+  // Accept only names that a build creates, and no path out of the folder.
   if (!/^[\w-][\w.-]*(\/[\w-][\w.-]*)*$/.test(name)) return undefined;
   return readFile(join(folder, name)).catch(() => undefined);
 }

@@ -1,7 +1,7 @@
 /**
- * The operator's desk over HTTP, and the dashboard that speaks to it. Access is by bearer tokens alone and never by
- * cookies, so that no page of another origin can do anything in somebody's name: the operator's own token sees
- * everything, a token that the server itself accepts sees its owner's tasks. The files of the dashboard need none.
+ * Serves the operator API over HTTP, and the dashboard that uses it. The API accepts only bearer tokens and no cookies,
+ * which prevents cross-site requests. The operator's token grants access to everything; a token that the server accepts
+ * grants access to the tasks of its owner. The files of the dashboard need no token.
  */
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -14,7 +14,7 @@ import { Changes } from '../../../operator/changes.ts';
 import { BadQuery, Operator } from '../../../operator/operator.ts';
 import { StoreError, TaskCorrupt } from '../../../ports/store-errors.ts';
 import { staticTokens } from '../../../security/tokens.ts';
-import { noteTurnedAway } from '../../../task-methods/audit-notes.ts';
+import { noteRefused } from '../../../task-methods/audit-notes.ts';
 import { anonymous } from '../../../task-methods/caller.ts';
 import type { Tasks } from '../../tasks.ts';
 import { AdmissionControl, type AdmissionOptions } from '../admission.ts';
@@ -25,9 +25,9 @@ import { dashboardFile, strictHeaders } from './dashboard-files.ts';
 import { type Route, routeOf } from './routes.ts';
 
 export interface OperatorAccess {
-  /** Whoever shows it sees and may do everything. At least 22 characters that nobody guesses. */
+  /** Grants full access. At least 22 characters that cannot be guessed. */
   readonly token: string;
-  /** Also for other machines than this one. Then TLS must stand in front. Default false. */
+  /** Whether other machines have access, too. They need TLS in front of this server. Default false. */
   readonly allowRemote?: boolean;
 }
 
@@ -38,19 +38,19 @@ export interface OperatorHandlerOptions extends AdmissionOptions {
 export function operatorExposed(host: string): InvalidOptions {
   return new InvalidOptions(
     'OPERATOR_EXPOSED',
-    `The operator's desk would be open to other machines at ${host}. Serve on 127.0.0.1, or say operator: { token, allowRemote: true } and put TLS in front.`,
+    `The operator API would be open to other machines at ${host}. Serve on 127.0.0.1, or set operator: { token, allowRemote: true } and put TLS in front.`,
   );
 }
 
-const mostStreams = 64;
-/** Of callers all together, so that they cannot shut out the operator, and of one, so that it cannot the others. */
-const mostOfCallers = 48;
-const mostOfOneCaller = 8;
-const largestBody = 2 ** 20;
+const maxStreams = 64;
+/** The rest is reserved for the operator. */
+const maxCallerStreams = 48;
+const maxStreamsPerCaller = 8;
+const maxBodySize = 2 ** 20;
 const challenge = 'Bearer realm="holdfast operator"';
 
-/** What proxies add to requests that they pass on. */
-const signsOfProxies = [
+/** Headers that proxies add to forwarded requests. */
+const proxyHeaders = [
   'forwarded',
   'via',
   'x-forwarded-for',
@@ -59,25 +59,27 @@ const signsOfProxies = [
   'x-real-ip',
 ];
 
-/** A request of Node's, with what Express adds to it. */
+/** A Node request, with the fields that Express adds. */
 type NodeRequest = IncomingMessage & { readonly body?: unknown; readonly originalUrl?: string };
 
 export class OperatorHandler {
   readonly #tasks: Tasks;
-  readonly #gate: AdmissionControl;
-  readonly #own: AdmissionControl;
+  readonly #admission: AdmissionControl;
+  readonly #operatorAuth: AdmissionControl;
   readonly #allowRemote: boolean;
   readonly #onError: (error: Error) => void;
   readonly #changes: Changes;
-  /** Each with the owner whose tasks it is about, if it is not the operator's. */
+  /** The open change streams, each with its owner; undefined for the operator. */
   readonly #streams = new Map<EventBody, Owner | undefined>();
   readonly #version: string;
 
   constructor(tasks: Tasks, options: OperatorHandlerOptions) {
     const { token, allowRemote = false } = options.operator;
     this.#tasks = tasks;
-    this.#gate = new AdmissionControl(options);
-    this.#own = new AdmissionControl({ auth: staticTokens({ [token]: { clientId: 'the operator' } }) });
+    this.#admission = new AdmissionControl(options);
+    this.#operatorAuth = new AdmissionControl({
+      auth: staticTokens({ [token]: { clientId: 'the operator' } }),
+    });
     this.#allowRemote = allowRemote;
     this.#onError = options.onError ?? (() => {});
     this.#changes = new Changes(tasks);
@@ -85,12 +87,12 @@ export class OperatorHandler {
     this.#version = (JSON.parse(about) as { version: string }).version;
   }
 
-  /** How many follow the changes. */
+  /** The number of open change streams. */
   get streams(): number {
     return this.#streams.size;
   }
 
-  /** Is a request for this handler? */
+  /** Whether this handler serves the path of a request. */
   answers(url: string | undefined): boolean {
     const path = pathOf(url);
     return path.startsWith(dashboardPath) || `${path}/` === dashboardPath;
@@ -99,7 +101,7 @@ export class OperatorHandler {
   /** For Node's `http` and Express. */
   node = (req: NodeRequest, res: ServerResponse): void => {
     this.#answer(req, res)
-      .catch((error: unknown) => this.#worded(error, req.method === 'POST'))
+      .catch((error: unknown) => this.#errorResponse(error, req.method === 'POST'))
       .then((response) => {
         if (response.status === 413) response.headers.set('connection', 'close');
         return writeResponse(res, req.method === 'HEAD' ? new Response(null, response) : response);
@@ -118,9 +120,9 @@ export class OperatorHandler {
 
   async #answer(req: NodeRequest, res: ServerResponse): Promise<Response> {
     const { headers, method = 'GET' } = req;
-    this.#admitPlace(req);
+    this.#checkOrigin(req);
     const url = URL.parse(req.originalUrl ?? req.url ?? '/', 'http://localhost');
-    if (!url) throw new HttpRefusal(400, 'The address of the request cannot be read.');
+    if (!url) throw new HttpRefusal(400, 'The URL of the request is invalid.');
     const { pathname } = url;
     if (pathname === apiPath || pathname.startsWith(`${apiPath}/`)) {
       const viewer = await this.#viewer(headers.authorization);
@@ -128,71 +130,73 @@ export class OperatorHandler {
       return this.#carryOut(route, viewer, req, res);
     }
     if (method !== 'GET' && method !== 'HEAD')
-      throw new HttpRefusal(405, 'This can only be read.', { allow: 'GET, HEAD' });
+      throw new HttpRefusal(405, 'Use GET or HEAD here.', { allow: 'GET, HEAD' });
     if (!pathname.startsWith(dashboardPath))
       return new Response(null, { status: 308, headers: { ...strictHeaders, location: dashboardPath } });
     return dashboardFile(pathname.slice(dashboardPath.length));
   }
 
-  /** Whoever reaches this process through a proxy came from elsewhere, however near the proxy is. */
-  #admitPlace({ headers, socket }: IncomingMessage): void {
-    const refused = this.#gate.refuse(headers.host, headers.origin);
+  /** Refuses other machines. A request through a proxy counts as remote even if the proxy is on this machine. */
+  #checkOrigin({ headers, socket }: IncomingMessage): void {
+    const refused = this.#admission.refuse(headers.host, headers.origin);
     if (refused)
       throw new HttpRefusal(403, 'This host or origin is not allowed here (allowedHosts, allowedOrigins).');
     if (this.#allowRemote) return;
-    const isForwarded = signsOfProxies.some((name) => headers[name] !== undefined);
+    const isForwarded = proxyHeaders.some((name) => headers[name] !== undefined);
     if (isForwarded || !isLoopback(socket.remoteAddress ?? ''))
-      throw new HttpRefusal(403, 'This is only for the machine that it runs on (operator.allowRemote).');
+      throw new HttpRefusal(403, 'Only the machine of this server has access (operator.allowRemote).');
   }
 
   async #viewer(authorization: string | undefined): Promise<Viewer> {
-    const own = await this.#own.admit(authorization);
+    const own = await this.#operatorAuth.admit(authorization);
     if (!('refusal' in own)) return {};
-    const { binding } = this.#tasks;
-    if (!this.#gate.isOpen) {
-      const admission = await this.#gate.admit(authorization);
-      if (!('refusal' in admission)) return { owner: known(binding.ownerOf(admission.authInfo)) };
+    const { taskServer } = this.#tasks;
+    if (!this.#admission.isOpen) {
+      const admission = await this.#admission.admit(authorization);
+      if (!('refusal' in admission)) return { owner: withName(taskServer.ownerOf(admission.authInfo)) };
       const { status } = admission.refusal;
-      // Of those whose token could not be checked nothing is known.
+      // A token that could not be verified is not recorded as denied.
       if (status === 503)
-        throw new HttpRefusal(503, 'Tokens cannot be verified now. Try again later.', { 'retry-after': '5' });
+        throw new HttpRefusal(503, 'Tokens cannot be verified at the moment. Try again later.', {
+          'retry-after': '5',
+        });
       if (status === 403) {
-        noteTurnedAway(this.#tasks, null, 'Operator: a token without the scopes that are needed (403).');
-        throw new HttpRefusal(403, 'The token does not have the scopes that are needed here.');
+        noteRefused(this.#tasks, null, 'Operator: a token without the required scopes (403).');
+        throw new HttpRefusal(403, 'The token does not have the required scopes.');
       }
     }
-    noteTurnedAway(this.#tasks, null, 'Operator: no token that is good for this (401).');
-    throw new HttpRefusal(401, 'Show a good token: Authorization: Bearer TOKEN.', {
+    noteRefused(this.#tasks, null, 'Operator: no valid token (401).');
+    throw new HttpRefusal(401, 'Send a valid token: Authorization: Bearer TOKEN.', {
       'www-authenticate': authorization === undefined ? challenge : `${challenge}, error="invalid_token"`,
     });
   }
 
   async #carryOut(route: Route, viewer: Viewer, req: NodeRequest, res: ServerResponse): Promise<Response> {
     const { owner } = viewer;
-    const { limiter } = this.#tasks.binding;
-    // Callers are held to the same limits here as when they speak MCP.
+    const { limiter } = this.#tasks.taskServer;
+    // The same limits apply to callers as over MCP.
     if (owner !== undefined)
-      limiter.spend(owner, route.kind === 'act' && route.makesTask ? 'calls' : 'reads');
-    const desk = new Operator(this.#tasks, { viewer, version: this.#version, changes: this.#changes });
-    if (route.kind === 'read') return json(await route.answer(desk));
-    if (route.kind === 'changes') return this.#follow(desk, viewer, req);
+      limiter.spend(owner, route.kind === 'act' && route.createsTask ? 'calls' : 'reads');
+    const operator = new Operator(this.#tasks, { viewer, version: this.#version, changes: this.#changes });
+    if (route.kind === 'read') return json(await route.answer(operator));
+    if (route.kind === 'changes') return this.#follow(operator, viewer, req);
     const body = await bodyOf(req, res);
-    const act = () => route.act(desk, body);
-    if (owner === undefined || !route.makesTask) return json(await act());
-    return json(await limiter.makeTask(await this.#tasks.requests(), owner, act));
+    const act = () => route.act(operator, body);
+    if (owner === undefined || !route.createsTask) return json(await act());
+    return json(await limiter.createTask(await this.#tasks.requests(), owner, act));
   }
 
-  #follow(desk: Operator, { owner }: Viewer, { headers, method }: NodeRequest): Response {
-    if (method === 'HEAD') throw new HttpRefusal(405, 'This is done with GET, not HEAD.', { allow: 'GET' });
+  #follow(operator: Operator, { owner }: Viewer, { headers, method }: NodeRequest): Response {
+    if (method === 'HEAD') throw new HttpRefusal(405, 'Use GET here, not HEAD.', { allow: 'GET' });
     this.#admitStream(owner);
     const lastId = headers['last-event-id'];
-    const leave = owner === undefined ? () => {} : this.#tasks.binding.limiter.subscribe(owner);
+    const leave = owner === undefined ? () => {} : this.#tasks.taskServer.limiter.subscribe(owner);
     const events = new EventBody(() => {
       if (this.#streams.delete(events)) leave();
     });
     this.#streams.set(events, owner);
     const since = typeof lastId === 'string' && lastId !== '' ? { lastId } : {};
-    void tellChanges(events, desk.changes({ signal: events.closed, ...since }));
+    void writeChanges(events, operator.changes({ signal: events.closed, ...since }));
     const type = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' };
     return new Response(events.stream, { headers: { ...strictHeaders, ...type, 'x-accel-buffering': 'no' } });
   }
@@ -201,17 +205,17 @@ export class OperatorHandler {
     const callers = [...this.#streams.values()].filter((one) => one !== undefined);
     const own = callers.filter((one) => one === owner);
     const isFull =
-      this.#streams.size >= mostStreams ||
-      (owner !== undefined && (callers.length >= mostOfCallers || own.length >= mostOfOneCaller));
+      this.#streams.size >= maxStreams ||
+      (owner !== undefined && (callers.length >= maxCallerStreams || own.length >= maxStreamsPerCaller));
     if (!isFull) return;
-    const most =
-      owner === undefined ? mostStreams : `${mostOfOneCaller} of a caller, and ${mostOfCallers} of all,`;
-    throw new HttpRefusal(503, `No more than ${most} may follow the changes at a time: close one first.`, {
+    const max =
+      owner === undefined ? maxStreams : `${maxStreamsPerCaller} per caller and ${maxCallerStreams} in total`;
+    throw new HttpRefusal(503, `Too many open change streams (at most ${max}): close one first.`, {
       'retry-after': '10',
     });
   }
 
-  #worded(error: unknown, isAction: boolean): Response {
+  #errorResponse(error: unknown, isAction: boolean): Response {
     if (error instanceof HttpRefusal) return refused(error.status, error.message, error.headers);
     if (error instanceof OverLimit) {
       const { retryAfterMs = 10_000 } = error;
@@ -225,18 +229,20 @@ export class OperatorHandler {
     }
     if (error instanceof StoreError) {
       this.#onError(error);
-      // What is wrong with the store is for the logs; the file or the server it names is not for callers.
-      return refused(503, 'The store cannot be used at present. Try again later.', { 'retry-after': '5' });
+      // The details are only for the logs: they name the file or the database server.
+      return refused(503, 'The store is not available at the moment. Try again later.', {
+        'retry-after': '5',
+      });
     }
-    // What only looks can be wrong in nothing but its query.
+    // For a read, only the query can be wrong.
     if (error instanceof HoldfastError) return refused(isAction ? 409 : 400, error.message);
     this.#onError(error as Error);
-    return refused(500, 'Something went wrong here; the log of the server says what.');
+    return refused(500, 'Internal error. See the log of the server.');
   }
 }
 
-/** A change is made into a message when the reader has taken the one before it, so that no more than one waits. */
-export async function tellChanges(events: EventBody, changes: AsyncIterable<ChangeMessage>): Promise<void> {
+/** Writes changes with backpressure: at most one message is buffered. */
+export async function writeChanges(events: EventBody, changes: AsyncIterable<ChangeMessage>): Promise<void> {
   try {
     for await (const change of changes) {
       await events.write(`id: ${change.id}\nevent: ${change.type}\ndata: ${JSON.stringify(change)}\n\n`);
@@ -248,21 +254,18 @@ export async function tellChanges(events: EventBody, changes: AsyncIterable<Chan
   }
 }
 
-/** Those who share a name have nothing but their ids to keep them apart, and lists would show these. */
-function known(owner: Owner): Owner {
+/** Refuses anonymous callers. They share one owner, and a list would reveal the task ids that protect their tasks. */
+function withName(owner: Owner): Owner {
   if (owner !== anonymous) return owner;
-  throw new HttpRefusal(
-    403,
-    'The token does not say whose it is, so there is nothing that it may look over.',
-  );
+  throw new HttpRefusal(403, 'The token does not identify an owner, so it grants no access to tasks here.');
 }
 
-/** Forms of other pages cannot send JSON without asking first; and nobody here answers such a question. */
+/** Reads a JSON body. Pages of other origins cannot send JSON without a CORS preflight, which this server refuses. */
 async function bodyOf(req: NodeRequest, res: ServerResponse): Promise<JsonObject> {
   if (!/^application\/json\s*(;|$)/i.test(req.headers['content-type'] ?? ''))
     throw new HttpRefusal(415, 'Send JSON: Content-Type: application/json.');
   res.setHeader('cache-control', 'no-store');
-  const text = req.body === undefined ? await readNodeBody(req, largestBody) : undefined;
+  const text = req.body === undefined ? await readNodeBody(req, maxBodySize) : undefined;
   const body = text === undefined ? req.body : text === '' ? {} : parseBody(text);
   if (!isJsonObject(body)) throw new HttpRefusal(400, 'The body must be a JSON object, such as {}.');
   return body;

@@ -1,4 +1,4 @@
-/** From a request below `/operator/api` to a method of the desk: paths, queries, bodies, and what is wrong with them. */
+/** Maps a request below `/operator/api` to a method of the operator API, and validates its path, query and body. */
 
 import { refusal } from '../../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../../model/json.ts';
@@ -10,53 +10,53 @@ import type { TaskFilter } from '../../../ports/query.ts';
 import { HttpRefusal } from '../body.ts';
 
 export type Route =
-  | { readonly kind: 'read'; readonly answer: (desk: OperatorApi) => Promise<unknown> }
+  | { readonly kind: 'read'; readonly answer: (operator: OperatorApi) => Promise<unknown> }
   | { readonly kind: 'changes' }
   | {
       readonly kind: 'act';
-      /** A new task is made of it. */
-      readonly makesTask: boolean;
-      readonly act: (desk: OperatorApi, body: JsonObject) => Promise<unknown>;
+      /** Whether the action creates a task. */
+      readonly createsTask: boolean;
+      readonly act: (operator: OperatorApi, body: JsonObject) => Promise<unknown>;
     };
 
 const defaultWindow = '3600000';
-const longestText = 500;
+const maxTextLength = 500;
 
-const read = (answer: (desk: OperatorApi) => Promise<unknown>): Route => ({ kind: 'read', answer });
+const read = (answer: (operator: OperatorApi) => Promise<unknown>): Route => ({ kind: 'read', answer });
 const act = (
-  carryOut: (desk: OperatorApi, body: JsonObject) => Promise<unknown>,
-  makesTask = false,
+  carryOut: (operator: OperatorApi, body: JsonObject) => Promise<unknown>,
+  createsTask = false,
 ): Route => ({
   kind: 'act',
-  makesTask,
+  createsTask,
   act: carryOut,
 });
 
-/** What a request is for; `path` is what follows the API's own. Refuses what there is not. */
+/** The route of a request; `path` is relative to the API's own. Refuses unknown paths. */
 export function routeOf(method: string, path: string, query: URLSearchParams): Route {
-  const [, place = '', rawId, what, ...rest] = path.split('/');
-  if (rest.length > 0) throw nothingAt(path);
-  if (place === 'tasks' && rawId !== undefined) return ofTask(method, idIn(rawId, path), what, path, query);
-  const names = rawId === undefined && Object.hasOwn(places, place) ? places[place] : undefined;
-  if (!names) throw nothingAt(path);
+  const [, section = '', rawId, what, ...rest] = path.split('/');
+  if (rest.length > 0) throw unknownPath(path);
+  if (section === 'tasks' && rawId !== undefined) return ofTask(method, idIn(rawId, path), what, path, query);
+  const names = rawId === undefined && Object.hasOwn(sections, section) ? sections[section] : undefined;
+  if (!names) throw unknownPath(path);
   allow(method, 'GET');
   only(query, ...names);
-  if (place === 'changes') return { kind: 'changes' };
-  if (place === 'about') return read((desk) => desk.about());
-  if (place === 'overview') {
+  if (section === 'changes') return { kind: 'changes' };
+  if (section === 'about') return read((operator) => operator.about());
+  if (section === 'overview') {
     const windowMs = numberIn('window', single(query, 'window') ?? defaultWindow);
-    return read((desk) => desk.overview({ windowMs }));
+    return read((operator) => operator.overview({ windowMs }));
   }
   const filter = filterIn(query);
-  if (place === 'count') return read((desk) => desk.count(filter));
+  if (section === 'count') return read((operator) => operator.count(filter));
   const list = { ...filter, ...pageIn(query) };
-  return read((desk) => desk.list(list));
+  return read((operator) => operator.list(list));
 }
 
 const filters = ['status', 'tool', 'owner', 'since', 'until', 'text'] as const;
 
-/** What can be read, and what its query may name. */
-const places: Readonly<Record<string, readonly string[]>> = {
+/** The readable sections, each with the parameters of its query. */
+const sections: Readonly<Record<string, readonly string[]>> = {
   about: [],
   changes: [],
   overview: ['window'],
@@ -74,58 +74,58 @@ function ofTask(
   only(query);
   if (what === undefined || what === 'result') {
     allow(method, 'GET');
-    return read(async (desk) => {
-      const found = await (what === 'result' ? desk.result(id) : desk.details(id));
+    return read(async (operator) => {
+      const found = await (what === 'result' ? operator.result(id) : operator.details(id));
       if (found) return found;
-      if (what === 'result' && (await desk.details(id)))
-        throw new HttpRefusal(409, `Task ${id} is not done: there is no result yet.`);
+      if (what === 'result' && (await operator.details(id)))
+        throw new HttpRefusal(409, `Task ${id} is not done: it has no result yet.`);
       throw refusal('TASK_NOT_FOUND', id);
     });
   }
   const action = Object.hasOwn(actions, what) ? actions[what] : undefined;
-  if (!action) throw nothingAt(path);
+  if (!action) throw unknownPath(path);
   allow(method, 'POST');
   return action(id);
 }
 
 const actions: Readonly<Record<string, (id: TaskId) => Route>> = {
   cancel: (id) =>
-    act((desk, { reason }) => {
+    act((operator, { reason }) => {
       if (reason !== undefined && typeof reason !== 'string')
-        throw new BadQuery('"reason" must be a text, or left out.');
-      return desk.cancel(id, reason);
+        throw new BadQuery('"reason" must be a string, or omitted.');
+      return operator.cancel(id, reason);
     }),
-  retry: (id) => act((desk) => desk.retry(id), true),
+  retry: (id) => act((operator) => operator.retry(id), true),
   answer: (id) =>
-    act((desk, { key, response }) => {
+    act((operator, { key, response }) => {
       if (typeof key !== 'string') throw new BadQuery('"key" must be the key of an open question.');
       if (!isJsonObject(response))
         throw new BadQuery(
           '"response" must be an object, such as { "action": "accept", "content": { … } } or { "action": "decline" }.',
         );
-      return desk.answer(id, key, response);
+      return operator.answer(id, key, response);
     }),
   purge: (id) =>
-    act(async (desk) => {
-      await desk.purge(id);
+    act(async (operator) => {
+      await operator.purge(id);
       return {};
     }),
 };
 
 function allow(method: string, allowed: 'GET' | 'POST'): void {
   if (method === allowed || (method === 'HEAD' && allowed === 'GET')) return;
-  throw new HttpRefusal(405, `This is done with ${allowed}, not ${method}.`, { allow: allowed });
+  throw new HttpRefusal(405, `Use ${allowed} here, not ${method}.`, { allow: allowed });
 }
 
-function nothingAt(path: string): HttpRefusal {
+function unknownPath(path: string): HttpRefusal {
   return new HttpRefusal(
     404,
-    `There is nothing at "${asSaid(path)}" in this API; docs/dashboard.md lists what there is.`,
+    `Unknown path "${shortened(path)}" in this API. See docs/dashboard.md for the paths.`,
   );
 }
 
-/** What was sent is said back so that it can be found, but it may be of any length. */
-function asSaid(text: string): string {
+/** A text of the caller for an error message: it may be of any length. */
+function shortened(text: string): string {
   return text.length > 100 ? `${text.slice(0, 100).toWellFormed()}…` : text;
 }
 
@@ -134,9 +134,9 @@ function idIn(raw: string, path: string): TaskId {
     const id = decodeURIComponent(raw);
     if (id !== '' && id.length <= 128 && !id.includes('\0')) return id;
   } catch {
-    // Not encoded as it should be, so it is nobody's id.
+    // Invalid encoding: not an id.
   }
-  throw nothingAt(path);
+  throw unknownPath(path);
 }
 
 // --- Queries ------------------------------------------------------------------------------------------------
@@ -151,48 +151,52 @@ function pageIn(query: URLSearchParams): Pick<ListOfTasks, 'limit' | 'cursor'> {
 }
 
 function filterIn(query: URLSearchParams): TaskFilter {
-  const said = query.getAll('status');
-  const unknown = said.find((one) => !(taskStatuses as readonly string[]).includes(one));
+  const statuses = query.getAll('status');
+  const unknown = statuses.find((one) => !(taskStatuses as readonly string[]).includes(one));
   if (unknown !== undefined)
     throw new BadQuery(
-      `"status" is "${asSaid(unknown)}"; use some of: ${taskStatuses.join(', ')}, each as its own status=.`,
+      `Unknown "status": "${shortened(unknown)}". Use one or more of: ${taskStatuses.join(', ')}, each as its own status=.`,
     );
   const texts = Object.fromEntries(
     (['tool', 'owner', 'text'] as const).flatMap((name) => {
       const text = single(query, name);
       if (text === undefined || text === '') return [];
-      if (text.length > longestText || text.includes('\0'))
-        throw new BadQuery(`"${name}" must be a text of at most ${longestText} characters.`);
+      if (text.length > maxTextLength || text.includes('\0'))
+        throw new BadQuery(`"${name}" must be a string of at most ${maxTextLength} characters.`);
       return [[name, text]];
     }),
   );
-  const moments = Object.fromEntries(
+  const times = Object.fromEntries(
     (['since', 'until'] as const).flatMap((name) => {
       const text = single(query, name);
       return text === undefined ? [] : [[name, numberIn(name, text)]];
     }),
   );
-  return { ...texts, ...moments, ...(said.length > 0 && { statuses: [...new Set(said as TaskStatus[])] }) };
+  return {
+    ...texts,
+    ...times,
+    ...(statuses.length > 0 && { statuses: [...new Set(statuses as TaskStatus[])] }),
+  };
 }
 
 function only(query: URLSearchParams, ...names: readonly string[]): void {
   const unknown = [...query.keys()].find((name) => !names.includes(name));
   if (unknown === undefined) return;
   throw new BadQuery(
-    `There is no "${asSaid(unknown)}" here; ${names.length > 0 ? `use some of: ${names.join(', ')}` : 'leave it out'}.`,
+    `Unknown parameter "${shortened(unknown)}". ${names.length > 0 ? `Use one or more of: ${names.join(', ')}` : 'Remove it'}.`,
   );
 }
 
 function single(query: URLSearchParams, name: string): string | undefined {
-  const said = query.getAll(name);
-  if (said.length > 1) throw new BadQuery(`"${name}" is said ${said.length} times; say it once.`);
-  return said[0];
+  const values = query.getAll(name);
+  if (values.length > 1) throw new BadQuery(`"${name}" occurs ${values.length} times; use it once.`);
+  return values[0];
 }
 
 function numberIn(name: string, text: string): number {
   if (!/^\d{1,15}$/.test(text)) {
-    const moment = name === 'since' || name === 'until' ? ', milliseconds since 1970' : '';
-    throw new BadQuery(`"${name}" is "${asSaid(text)}"; use a whole number${moment}.`);
+    const unit = name === 'since' || name === 'until' ? ', milliseconds since 1970' : '';
+    throw new BadQuery(`"${name}" is "${shortened(text)}"; use a whole number${unit}.`);
   }
   return Number(text);
 }
