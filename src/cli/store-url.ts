@@ -61,9 +61,9 @@ export async function existingStore(place: StorePlace): Promise<() => Promise<Da
 export async function storeWithTasks(place: StorePlace): Promise<() => Promise<Database>> {
   const open = await existingStore(place);
   if (place.kind !== 'postgres') return open;
-  const { holdsTasks } = await import('../stores/postgres/presence.ts');
+  const { hasTasks } = await import('../stores/postgres/presence.ts');
   const { placeOf } = await import('../stores/postgres/connections/driver.ts');
-  if (!(await holdsTasks(place.url)))
+  if (!(await hasTasks(place.url)))
     throw new CommandFailed(
       `There are no tasks in ${placeOf(place.url)}: see that --store names the database of a server. Nothing was changed here.`,
     );

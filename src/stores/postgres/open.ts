@@ -19,19 +19,19 @@ import {
   placeOf,
   sessionSettingsOf,
   settingsOf,
+  toStoreError,
   verified,
-  worded,
   writerSettings,
 } from './connections/driver.ts';
 import { Connections } from './connections/pool.ts';
-import { forgetOldLanes } from './connections/write-lanes.ts';
+import { deleteOldLanes } from './connections/write-lanes.ts';
 import { rekeyPostgres } from './encryption/rekey.ts';
 import { Vault } from './encryption/vault.ts';
 import { postgresQueries } from './query/query.ts';
 import { applicationNameOf, type DirectClient, Liveness } from './queue/process-liveness.ts';
 import { PostgresQueue } from './queue/queue.ts';
 import { ReadyTasks } from './queue/ready-tasks.ts';
-import { checkServer, forgetForeignTransactions, migrate, requestSql } from './schema.ts';
+import { checkServer, migrate, requestSql, resetForeignTransactions } from './schema.ts';
 import { postgresTables } from './tables.ts';
 import { Commands, lanes } from './tasks/commands.ts';
 import { Feed } from './tasks/feed.ts';
@@ -119,14 +119,14 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     opened.unshift(liveness);
     await checkServer(connections, place);
     await migrate(connections, schema, place);
-    await forgetForeignTransactions(connections, schema);
+    await resetForeignTransactions(connections, schema);
     const vault = new Vault({ connections, schema, keys, place });
     await vault.open();
     await liveness.start();
     return await assemble({ connections, writers, vault, liveness, schema, clock, place });
   } catch (error) {
     for (const one of opened) await one.close().catch(() => {});
-    throw worded(error, place);
+    throw toStoreError(error, place);
   } finally {
     letGo();
   }
@@ -152,7 +152,7 @@ async function assemble(parts: {
   for (const pool of [connections, writers]) pool.onBroken(() => cache.clear());
   liveness.onMissed(() => cache.clear());
   const rows = new Rows(connections, vault, schema);
-  await forgetOldLanes(connections, schema);
+  await deleteOldLanes(connections, schema);
   const feed = new Feed(connections, vault, liveness, schema);
   await feed.start();
   const ready = new ReadyTasks(schema, () => liveness.dead);

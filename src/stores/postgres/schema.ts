@@ -3,7 +3,7 @@
  * schema, where it must be named because no search path leads there: in functions.
  *
  * `tasks.body` is the whole task; the other columns repeat what SQL must find or compare. `lease_until`, `answering`,
- * `deserted` (the holder was found dead though its lease still runs) and `alone`, which at most one row has, live in
+ * `deserted` (the worker was found dead though its lease still runs) and `alone`, which at most one row has, live in
  * their columns alone. `commits` has one row for each commit of each task: what happened and what its journal gained; it
  * has at most eight columns, because a ninth would make every row eight bytes longer. `removals` has the last commit of
  * each task that was removed, for an hour. `xact` is the transaction that wrote the row: with a snapshot it says exactly
@@ -16,7 +16,7 @@
 import { requestLength } from '../../model/task.ts';
 import { StoreError } from '../../ports/store-errors.ts';
 import type { RequestSql } from '../shared/calls.ts';
-import { unhurried } from './connections/driver.ts';
+import { withoutTimeout } from './connections/driver.ts';
 import type { Connections, Transaction } from './connections/pool.ts';
 import { laneTables } from './connections/write-lanes.ts';
 import { encryptionTable } from './encryption/vault.ts';
@@ -56,7 +56,7 @@ const historyFunctions = `
 
 /** The request with which the id of a call ends; in a session a point stands before it. */
 export const requestSql: RequestSql = {
-  request: `right(answering, ${requestLength})`,
+  requestId: `right(answering, ${requestLength})`,
   isInSession: `left(right(answering, ${requestLength + 1}), 1) = '.'`,
 };
 
@@ -73,7 +73,7 @@ const migrations: readonly string[] = [
     ordinal integer not null,
     epoch integer not null,
     journals integer not null default 0,
-    holder text collate "C",
+    worker text collate "C",
     lease_until double precision,
     lease_ms double precision,
     deserted boolean not null default false,
@@ -84,7 +84,7 @@ const migrations: readonly string[] = [
     purge_at double precision,
     created_at double precision not null,
     ended_at double precision,
-    standing integer not null,
+    status integer not null,
     unpublished boolean,
     waiting boolean,
     idempotency_key text collate "C",
@@ -94,22 +94,22 @@ const migrations: readonly string[] = [
   ) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05);
   create index tasks_by_owner on tasks (owner, seq) where parent_id is null;
   create index tasks_by_parent on tasks (parent_id, ordinal) where parent_id is not null;
-  create index tasks_in_turn on tasks (tool, tool_version, owner, wake_at, seq) where ready and holder is null;
+  create index tasks_in_turn on tasks (tool, tool_version, owner, wake_at, seq) where ready and worker is null;
   create index tasks_sleeping on tasks (tool, tool_version, wake_at)
-    where not ready and wake_at is not null and holder is null;
-  create index tasks_held on tasks (holder) where holder is not null;
+    where not ready and wake_at is not null and worker is null;
+  create index tasks_by_worker on tasks (worker) where worker is not null;
   create unique index tasks_alone on tasks (alone) where alone;
   create index tasks_by_deadline on tasks (deadline_at) where deadline_at is not null;
   create index tasks_by_purge on tasks (purge_at) where purge_at is not null;
-  create index tasks_live on tasks (owner, standing, tool, seq) where parent_id is null and purge_at is null;
-  create index tasks_by_end on tasks (ended_at, seq) include (owner, tool, standing, created_at)
+  create index tasks_live on tasks (owner, status, tool, seq) where parent_id is null and purge_at is null;
+  create index tasks_by_end on tasks (ended_at, seq) include (owner, tool, status, created_at)
     where ended_at is not null;
   create index tasks_ended_by_tool on tasks (tool, seq) where ended_at is not null;
-  create index tasks_ended_badly on tasks (standing, seq) where standing > 4 and ended_at is not null;
+  create index tasks_ended_badly on tasks (status, seq) where status > 4 and ended_at is not null;
   create index tasks_waiting on tasks (seq) where waiting;
   create index tasks_asking on tasks (root_id) where waiting and root_id is not null;
   create index tasks_to_join on tasks (join_key, seq) where join_key is not null;
-  create index tasks_by_request on tasks ((${requestSql.request})) where ${requestSql.isInSession};
+  create index tasks_by_request on tasks ((${requestSql.requestId})) where ${requestSql.isInSession};
   create unique index tasks_by_idempotency_key on tasks (owner, tool, idempotency_key)
     where idempotency_key is not null;
 
@@ -205,7 +205,7 @@ export async function migrate(connections: Connections, schema: string, place: s
   await connections.transact(async (transaction) => {
     // Large tables take long, for who migrates and for who waits for that.
     await transaction.query('set local statement_timeout = 0');
-    const lock = unhurried('select pg_advisory_xact_lock(hashtextextended($1, 0))');
+    const lock = withoutTimeout('select pg_advisory_xact_lock(hashtextextended($1, 0))');
     await transaction.query(lock, [`holdfast ${schema}`]);
     // `create schema if not exists` asks for the right to create one even where it exists.
     if (!(await isThere(transaction, 'to_regnamespace', schema)))
@@ -225,7 +225,7 @@ export async function migrate(connections: Connections, schema: string, place: s
     await transaction.query(`set local search_path to ${schema}`);
     for (const [index, sql] of migrations.entries()) {
       if (index < version) continue;
-      await transaction.query(unhurried(sql.replaceAll('SCHEMA', schema)));
+      await transaction.query(withoutTimeout(sql.replaceAll('SCHEMA', schema)));
       await transaction.query('insert into schema_version (version) values ($1)', [index + 1]);
     }
   });
@@ -250,7 +250,7 @@ async function versionOf(connections: Connections, schema: string): Promise<numb
 }
 
 /** Restored into another cluster, commits bear numbers of transactions that are still to come there. */
-export async function forgetForeignTransactions(connections: Connections, schema: string): Promise<void> {
+export async function resetForeignTransactions(connections: Connections, schema: string): Promise<void> {
   for (const table of ['commits', 'removals'])
     await connections.query(
       `update ${schema}.${table} set xact = '3'::xid8 where xact > pg_snapshot_xmax(pg_current_snapshot())`,

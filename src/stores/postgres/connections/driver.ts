@@ -17,7 +17,7 @@ export interface Statement {
 }
 
 /** A statement, or several, for which is waited however long it takes: the server must have been told that it may. */
-export function unhurried(text: string): Statement {
+export function withoutTimeout(text: string): Statement {
   return { text, query_timeout: maxTimeoutMs };
 }
 
@@ -198,7 +198,7 @@ export function isStarting(error: unknown): boolean {
 }
 
 /** Raised by `hold` (`lanes.ts`): the statement was undone, because what was believed of rows is not so. */
-export function isMoved(error: unknown): boolean {
+export function areRowsChanged(error: unknown): boolean {
   return codeOf(error) === 'HF001';
 }
 
@@ -208,7 +208,7 @@ const uniqueViolation = '23505';
 const tooManyConnections = '53300';
 
 /** Nothing was written; the same again may go well. */
-export function isWorthAnotherTry(error: unknown): boolean {
+export function isRetryable(error: unknown): boolean {
   const code = codeOf(error);
   return isDisconnected(error) || [deadlock, notSerializable, tooManyConnections].includes(code ?? '');
 }
@@ -219,16 +219,16 @@ export function isTaken(error: unknown): boolean {
 }
 
 /** What `act` returns; its errors in words. */
-export async function wording<T>(place: string, act: () => T | Promise<T>): Promise<T> {
+export async function withStoreErrors<T>(place: string, act: () => T | Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {
-    throw worded(error, place);
+    throw toStoreError(error, place);
   }
 }
 
 /** Postgres rarely says where it is, and never what to do. */
-export function worded(error: unknown, place: string): unknown {
+export function toStoreError(error: unknown, place: string): unknown {
   if (error instanceof HoldfastError) return error;
   const message = (error as Error)?.message;
   const code = codeOf(error);

@@ -11,10 +11,10 @@ import {
   type ClientPool,
   codeOf,
   isDisconnected,
+  isRetryable,
   isTaken,
-  isWorthAnotherTry,
   type Statement,
-  worded,
+  toStoreError,
 } from './driver.ts';
 
 /** For how long a server that went away is waited for. */
@@ -188,10 +188,10 @@ export class Connections {
       } catch (error) {
         if (isDisconnected(error)) this.#tellBroken();
         if (this.#closed && codeOf(error) === undefined) throw storeClosed(this.#place);
-        const again = isTaken(error) ? tries < triesForWhatIsTaken : isWorthAnotherTry(error);
+        const again = isTaken(error) ? tries < triesForWhatIsTaken : isRetryable(error);
         // A connection that was silent for all that time says nothing about others.
         const isOver = tries > 1 && runtime.monotonic() - started > patienceMs;
-        if (!again || isOver) throw worded(error, this.#place);
+        if (!again || isOver) throw toStoreError(error, this.#place);
       }
       // Not all at once, when the server is back.
       await pause(backoffMs(backoff, tries - 1) * (0.5 + runtime.random()));

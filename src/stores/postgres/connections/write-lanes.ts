@@ -67,7 +67,7 @@ export class WriteLane {
   }
 
   /** The row may not be there any more, or not say what was believed. */
-  doubt(): void {
+  forgetTurn(): void {
     this.#turn = undefined;
   }
 
@@ -109,7 +109,7 @@ export class WriteLane {
 }
 
 /** Removes the lanes of processes that are gone. */
-export async function forgetOldLanes(connections: Connections, schema: string): Promise<void> {
+export async function deleteOldLanes(connections: Connections, schema: string): Promise<void> {
   await connections.query(
     `delete from ${schema}.lanes where split_part(name, '/', 1) not in (select name from ${schema}.processes)`,
   );

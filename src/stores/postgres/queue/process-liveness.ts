@@ -94,7 +94,7 @@ export class Liveness {
   }
 
   /** Calls back when another process reports a commit; `isWork` if tasks may be there to be claimed. */
-  onNews(listener: (isWork: boolean) => void): void {
+  onCommit(listener: (isWork: boolean) => void): void {
     this.#onNews.add(listener);
   }
 
@@ -104,7 +104,7 @@ export class Liveness {
   }
 
   /** Tells the other processes: what comes while one message is under way shares the next. */
-  tell(isWork: boolean, urgency: Urgency = 'now'): void {
+  notify(isWork: boolean, urgency: Urgency = 'now'): void {
     this.#pending = isWork || this.#pending === true;
     if (urgency === 'now') this.#tellNow();
     else this.#later ??= runtime.setTimeout(() => this.#tellNow(), laterMs).unref();
@@ -159,7 +159,7 @@ export class Liveness {
     await connections
       .send(
         `with gone as (delete from ${schema}.processes where name = $1)
-        update ${schema}.tasks set deserted = true where holder = $1`,
+        update ${schema}.tasks set deserted = true where worker = $1`,
         [this.name],
       )
       .then(() => this.#say(true))
@@ -295,7 +295,7 @@ export class Liveness {
     if (long.length === 0) return;
     await this.#ask(
       `delete from ${schema}.processes p where name = any($1)
-        and not exists (select 1 from ${schema}.tasks t where t.holder = p.name)`,
+        and not exists (select 1 from ${schema}.tasks t where t.worker = p.name)`,
       [long],
     );
   }

@@ -39,7 +39,7 @@ export class PostgresQueue implements Queue {
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#sql = statements(parts.schema);
-    const tell = () => this.#listeners.tell();
+    const tell = () => this.#listeners.notify();
     this.#listeners = new WorkListeners(parts.clock, () => [
       parts.feed.onWork(tell),
       this.#listeners.every(netMs, tell),
@@ -59,10 +59,10 @@ export class PostgresQueue implements Queue {
   }
 
   /** Whether a claim should look at held tasks: a lease may have expired, or a process died. */
-  looksAtHeld(): boolean {
+  checksClaimed(): boolean {
     const now = this.#parts.clock.monotonic();
     const isTime = now >= this.#heldAt + netMs || now >= this.#leaseAt;
-    if (!this.#listeners.areNone && !isTime) return false;
+    if (!this.#listeners.isEmpty && !isTime) return false;
     this.#heldAt = now;
     return true;
   }
@@ -70,11 +70,11 @@ export class PostgresQueue implements Queue {
   /** Calls back when the next timer comes due, or the next lease expires. */
   expect({ timerAt, leaseMs }: Expected): void {
     const { clock } = this.#parts;
-    if (this.#listeners.areNone) return;
+    if (this.#listeners.isEmpty) return;
     if (leaseMs !== undefined) this.#leaseAt = clock.monotonic() + leaseMs;
     const now = clock.now();
     const timer = timerAt > now ? timerAt : Number.POSITIVE_INFINITY;
-    this.#listeners.tellAt(Math.min(timer, now + this.#leaseAt - clock.monotonic()));
+    this.#listeners.notifyAt(Math.min(timer, now + this.#leaseAt - clock.monotonic()));
   }
 
   async orphans(tools: readonly ToolVersion[], readySince: number, limit: number): Promise<TaskId[]> {
@@ -131,8 +131,8 @@ function statements(schema: string) {
   const tasks = `${schema}.tasks`;
   const kinds = 'unnest($1::text[], $2::text[]) as kind (tool, version)';
   const ofKind = 't.tool = kind.tool and t.tool_version = kind.version';
-  const isReady = 't.ready and t.holder is null';
-  const isDue = 'not t.ready and t.wake_at is not null and t.wake_at <= $3 and t.holder is null';
+  const isReady = 't.ready and t.worker is null';
+  const isDue = 'not t.ready and t.wake_at is not null and t.wake_at <= $3 and t.worker is null';
   const orphans = (which: string) => `
     select t.id from ${tasks} t where ${which} and t.wake_at <= $3
       and not exists (select 1 from ${kinds} where ${ofKind})`;
@@ -142,16 +142,16 @@ function statements(schema: string) {
       with held as (
         select t.seq from unnest($1::text[], $2::integer[]) as claims (id, epoch)
         join ${tasks} t on t.id = claims.id and t.epoch = claims.epoch
-        where t.holder is not null order by t.seq for update of t)
+        where t.worker is not null order by t.seq for update of t)
       update ${tasks} t set lease_until = ${serverNow} + $3, deserted = false
       from held where t.seq = held.seq
       returning t.id, t.epoch`,
-    // A dead holder must not keep other suspects waiting, even if no worker can take over its task.
+    // A dead worker must not keep other suspects waiting, even if no worker can take over its task.
     forgetAlone: `
-      update ${tasks} set alone = null where alone and (holder is null or deserted or holder = any($1::text[]))`,
+      update ${tasks} set alone = null where alone and (worker is null or deserted or worker = any($1::text[]))`,
     isolate: `
       update ${tasks} t set alone = true
-      where t.id = $1 and t.epoch = $2 and t.holder is not null
+      where t.id = $1 and t.epoch = $2 and t.worker is not null
         and not exists (select 1 from ${tasks} other where other.alone and other.seq <> t.seq)
       returning 1`,
     // Ready tasks are in order for each owner only: one look-up finds the next owner, another its longest ready task.
@@ -173,13 +173,13 @@ function statements(schema: string) {
         select min(t.wake_at) from ${tasks} t join ${kinds} on ${ofKind} where ${isDue}
         union all
         select min(t.wake_at) from ${tasks} t join ${kinds} on ${ofKind}
-        where t.holder is not null and t.lease_until <= ${serverNow})
+        where t.worker is not null and t.lease_until <= ${serverNow})
       select (select min(since) from moments) as since,
         (select count(*) from (
           select r.one from ${kinds} cross join lateral (
             (select 1 as one from ${tasks} t where ${ofKind} and ${isReady} limit $4)
             union all (select 1 from ${tasks} t where ${ofKind} and ${isDue} limit $4)
-            union all (select 1 from ${tasks} t where ${ofKind} and t.holder is not null and t.lease_until <= ${serverNow} limit $4)) r
+            union all (select 1 from ${tasks} t where ${ofKind} and t.worker is not null and t.lease_until <= ${serverNow} limit $4)) r
           limit $4) counted) as ready,
         (select count(*) from (select 1 from ${tasks} where waiting limit $4) w) as waiting`,
   });

@@ -12,7 +12,7 @@ import type { FreedWorker, ToolVersion } from '../../../ports/queue.ts';
 import type { ClaimedChange, ClaimQuery, ClaimRule, Claims, CommittedChange } from '../../../ports/store.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { eventsIn } from '../../shared/task-texts.ts';
-import { prepared, worded } from '../connections/driver.ts';
+import { prepared, toStoreError } from '../connections/driver.ts';
 import type { Sent, Transaction } from '../connections/pool.ts';
 import { type Cells, named, name as stored } from '../encryption/cells.ts';
 import type { Rows, TaskRow } from '../tasks/rows.ts';
@@ -25,7 +25,7 @@ export const serverNow = '(extract(epoch from clock_timestamp()) * 1000)::double
 export interface ReadyRow extends TaskRow {
   readonly root_id: string | null;
   readonly owner: string;
-  readonly holder: string | null;
+  readonly worker: string | null;
   readonly deserted: boolean;
   /** The place of its owner in this round, and its own place among the tasks of its owner. */
   readonly turn: number;
@@ -68,7 +68,7 @@ export class ReadyTasks {
   }
 
   /** The statements with which a claim begins. */
-  first(query: ClaimQuery, now: number, looksAtHeld: boolean): Sent[] {
+  opening(query: ClaimQuery, now: number, looksAtHeld: boolean): Sent[] {
     const [tools, versions] = columnsOf(query.tools);
     const held: Sent[] = [
       {
@@ -127,9 +127,9 @@ export class ReadyTasks {
     if (last) this.#served = last.owner;
   }
 
-  freedHolder({ holder, deserted, lease_until: leaseUntil }: ReadyRow): FreedWorker | undefined {
-    if (holder === null) return undefined;
-    const name = named(holder);
+  freedWorker({ worker, deserted, lease_until: leaseUntil }: ReadyRow): FreedWorker | undefined {
+    if (worker === null) return undefined;
+    const name = named(worker);
     const isDead = deserted || this.#dead().includes(name);
     return isDead ? { name } : { name, leaseUntil: leaseUntil! };
   }
@@ -163,7 +163,7 @@ export function decideClaims(
   for (const row of selected) {
     try {
       const found = rows.cached(row);
-      const verdict = decide(found.task, ready.freedHolder(row));
+      const verdict = decide(found.task, ready.freedWorker(row));
       if (verdict instanceof Refusal) continue;
       writes.add([found]);
       writes.apply(verdict, clock.now());
@@ -171,7 +171,7 @@ export function decideClaims(
       if (first) firstCommits.push(first.notice);
       claimed.push({ change: verdict, ...(first?.journal && { journal: first.journal }) });
     } catch (error) {
-      failed.push({ taskId: named(row.id), error: worded(error, place) });
+      failed.push({ taskId: named(row.id), error: toStoreError(error, place) });
     }
   }
   return { writes, claimed, failed, firstCommits };
@@ -204,9 +204,9 @@ function statements(schema: string) {
   const kinds = 'unnest($1::text[], $2::text[]) as kind (tool, version)';
   const ofKind = 't.tool = kind.tool and t.tool_version = kind.version';
   const columns =
-    't.seq, t.id, t.body, t.lease_until, t.xmin::text as xmin, t.owner, t.root_id, t.holder, t.deserted, t.epoch, t.journals';
-  const isReady = 't.ready and t.holder is null';
-  const isSleeping = 'not t.ready and t.wake_at is not null and t.holder is null';
+    't.seq, t.id, t.body, t.lease_until, t.xmin::text as xmin, t.owner, t.root_id, t.worker, t.deserted, t.epoch, t.journals';
+  const isReady = 't.ready and t.worker is null';
+  const isSleeping = 'not t.ready and t.wake_at is not null and t.worker is null';
   const withFirstCommit = (rows: string) => `
     select t.*, c.at, c.events,
       case when t.journals = 1 and octet_length(c.journal) <= ${maxJournalLength} then c.journal end as journal
@@ -248,8 +248,8 @@ function statements(schema: string) {
     freed: `
       with chosen as materialized (
         select ${columns}, t.wake_at, 0 as turn, 1 as rank, 0 as share from ${tasks} t join ${kinds} on ${ofKind}
-        where t.holder is not null and (t.ready or t.wake_at <= $3) and t.id <> all($5::text[])
-          and (t.lease_until <= ${serverNow} or t.deserted or t.holder = any($6::text[]))
+        where t.worker is not null and (t.ready or t.wake_at <= $3) and t.id <> all($5::text[])
+          and (t.lease_until <= ${serverNow} or t.deserted or t.worker = any($6::text[]))
         order by t.wake_at, t.seq limit $4 for update of t skip locked)
       ${withFirstCommit('chosen')}`,
     due: `
@@ -262,6 +262,6 @@ function statements(schema: string) {
         select t.wake_at from ${tasks} t where ${ofKind} and ${isSleeping} order by t.wake_at limit 1) r`,
     nextLease: `
       select min(t.lease_until) - ${serverNow} as "left" from ${tasks} t
-      where t.holder is not null and t.lease_until > ${serverNow}`,
+      where t.worker is not null and t.lease_until > ${serverNow}`,
   });
 }

@@ -1,5 +1,5 @@
 /**
- * Part of a migration. `said` is all that SQL need not find or compare. The triggers are there for mistakes, in this
+ * Part of a migration. `body` is all that SQL need not find or compare. The triggers are there for mistakes, in this
  * program and by hand: a value may be encrypted, decrypted or put under another key, and nothing else may change; and
  * entries go only if they are from before the moment up to which the log was pruned.
  */
@@ -10,7 +10,7 @@ export const auditTables = `
     action text not null collate "C",
     owner text collate "C",
     task text collate "C",
-    said text not null
+    body text not null
   );
   create index audit_by_at on audit (at);
   create index audit_by_task on audit (task, seq) where task is not null;
@@ -21,7 +21,7 @@ export const auditTables = `
   begin
     if (new.seq, new.at, new.action, new.owner, new.task)
         is distinct from (old.seq, old.at, old.action, old.owner, old.task)
-      or (new.said <> old.said and not starts_with(new.said, '\\~') and not starts_with(old.said, '\\~'))
+      or (new.body <> old.body and not starts_with(new.body, '\\~') and not starts_with(old.body, '\\~'))
     then raise exception 'An entry of the audit log never changes.';
     end if;
     return new;
@@ -41,7 +41,7 @@ export const auditTables = `
 
 export function insertEntries(schema: string, rows: string): string {
   return `
-    insert into ${schema}.audit (at, action, owner, task, said)
-    select at, action, owner, task, said from json_to_recordset(${rows})
-      as v (at double precision, action text, owner text, task text, said text)`;
+    insert into ${schema}.audit (at, action, owner, task, body)
+    select at, action, owner, task, body from json_to_recordset(${rows})
+      as v (at double precision, action text, owner text, task text, body text)`;
 }

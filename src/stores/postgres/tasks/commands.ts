@@ -20,7 +20,7 @@ import { StoreError, storeClosed } from '../../../ports/store-errors.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { runtime } from '../../../runtime/runtime.ts';
 import { familyIn, lineageIn, SubtasksMissing } from '../../shared/trees.ts';
-import { isDisconnected, isMoved, worded } from '../connections/driver.ts';
+import { areRowsChanged, isDisconnected, toStoreError } from '../connections/driver.ts';
 import type { Connections, Sent, Transaction } from '../connections/pool.ts';
 import { type Turn, WriteLane } from '../connections/write-lanes.ts';
 import type { Vault } from '../encryption/vault.ts';
@@ -72,8 +72,8 @@ interface Command {
 export interface ClaimOrder {
   readonly query: ClaimQuery;
   readonly decide: ClaimRule;
-  /** Whether tasks are selected whose holder may be gone. */
-  readonly looksAtHeld: boolean;
+  /** Whether tasks are selected whose worker may be gone. */
+  readonly checksClaimed: boolean;
 }
 
 type Decided = { readonly change: Change } | { readonly error: unknown };
@@ -229,7 +229,7 @@ export class Commands {
       crashPoint('commit: durable');
       await this.#keep(done);
       for (const [index, one] of done.decided.entries()) {
-        if ('error' in one) batch[index]!.reject(worded(one.error, place));
+        if ('error' in one) batch[index]!.reject(toStoreError(one.error, place));
         else batch[index]!.resolve(one.change);
       }
     } catch (error) {
@@ -245,9 +245,9 @@ export class Commands {
     urgency?: Urgency,
   ): Promise<void> {
     const { feed, cache } = this.#parts;
-    const kept = new Set(written?.held.map(({ task }) => task.id));
+    const kept = new Set(written?.claimed.map(({ task }) => task.id));
     for (const id of writes.touched) if (!kept.has(id)) cache.delete(id);
-    for (const one of written?.held ?? []) cache.set(one);
+    for (const one of written?.claimed ?? []) cache.set(one);
     await feed.committed(written?.notices, leftWork, urgency);
   }
 
@@ -274,7 +274,7 @@ export class Commands {
       return { decided, writes, leftWork, written: writes.written(row!) };
     } catch (error) {
       for (const id of writes.touched) cache.delete(id);
-      if (isMoved(error)) lane.doubt();
+      if (areRowsChanged(error)) lane.forgetTurn();
       if (!isDisconnected(error) || !(await lane.settle(turn))) return undefined;
       return { decided, writes, leftWork, written: undefined };
     }
@@ -311,8 +311,8 @@ export class Commands {
         return done;
       } catch (error) {
         // The row of the lane was gone: this process was away for long.
-        if (!isMoved(error) || tries === looks) throw error;
-        lane.doubt();
+        if (!areRowsChanged(error) || tries === looks) throw error;
+        lane.forgetTurn();
       }
     }
   }
@@ -330,7 +330,8 @@ export class Commands {
       if (scopes.length > 0) writes.add(await rows.lockBearers(transaction, scopes));
       try {
         const decided = orders.map((order) => decide(order, writes, clock.now()));
-        if (writes.isEmpty) return { decided, writes, leftWork: false, written: { notices: [], held: [] } };
+        if (writes.isEmpty)
+          return { decided, writes, leftWork: false, written: { notices: [], claimed: [] } };
         const flush = writes.flush();
         const turn = await lane.next();
         const written = await this.#write(transaction, writes, flush, lane, turn);
@@ -375,11 +376,11 @@ export class Commands {
 
   async #claim(order: ClaimOrder, lane: WriteLane): Promise<Claims & Expected> {
     const { feed, ready, clock, place } = this.#parts;
-    const { query, decide, looksAtHeld } = order;
+    const { query, decide, checksClaimed: looksAtHeld } = order;
     try {
       // Asked for before rows are locked: nothing but the decision may take time between the two round trips.
       await lane.next();
-      const first = () => ready.first(query, clock.now(), looksAtHeld);
+      const first = () => ready.opening(query, clock.now(), looksAtHeld);
       const done = await this.#transact(
         lane,
         async (transaction): Promise<ClaimDone> => {
@@ -399,13 +400,13 @@ export class Commands {
       ready.served(done.rows);
       if (leftWork !== undefined) {
         crashPoint('commit: durable');
-        feed.found(done.firstCommits);
+        feed.deliverFirst(done.firstCommits);
         // That a task begins to run is no news that anybody waits for: it is told with what follows.
         await this.#keep({ writes, leftWork, written }, leftWork ? 'now' : 'later');
       }
       return { claimed, failed, timerAt, leaseMs };
     } catch (error) {
-      throw worded(error, place);
+      throw toStoreError(error, place);
     }
   }
 }

@@ -15,7 +15,7 @@ import type { TaskId } from '../../../model/task.ts';
 import type { CommittedChange } from '../../../ports/store.ts';
 import { runtime, type Timer } from '../../../runtime/runtime.ts';
 import { eventsOrNone } from '../../shared/task-texts.ts';
-import { tell } from '../../shared/work-listeners.ts';
+import { callListener } from '../../shared/work-listeners.ts';
 import { prepared } from '../connections/driver.ts';
 import type { Connections } from '../connections/pool.ts';
 import { named } from '../encryption/cells.ts';
@@ -71,7 +71,7 @@ export class Feed {
     this.#vault = vault;
     this.#liveness = liveness;
     this.#sql = statements(schema);
-    liveness.onNews((isWork) => {
+    liveness.onCommit((isWork) => {
       if (this.#listeners.size > 0) void this.#lookSoon();
       if (isWork) this.#workCame();
     });
@@ -117,7 +117,7 @@ export class Feed {
   }
 
   /** Delivers the first commits of tasks, which were read in another way. */
-  found(notices: readonly CommittedChange[]): void {
+  deliverFirst(notices: readonly CommittedChange[]): void {
     if (this.#listeners.size > 0) for (const notice of notices) this.#deliver(notice);
   }
 
@@ -135,12 +135,12 @@ export class Feed {
   }
 
   #report(leftWork: boolean, urgency?: Urgency): void {
-    this.#liveness.tell(leftWork, urgency);
+    this.#liveness.notify(leftWork, urgency);
     if (leftWork) this.#workCame();
   }
 
   #workCame(): void {
-    for (const listener of [...this.#workListeners]) tell(listener);
+    for (const listener of [...this.#workListeners]) callListener(listener);
   }
 
   /** Whether no version is missing before these. */
@@ -164,7 +164,7 @@ export class Feed {
     if (this.#isDelivered(taskId, version)) return;
     const isRemoved = events.some(({ type }) => type === 'removed');
     this.#versions.set(taskId, isRemoved ? -version : version);
-    for (const listener of [...this.#listeners]) tell(() => listener(notice));
+    for (const listener of [...this.#listeners]) callListener(() => listener(notice));
   }
 
   /** A look that begins after this call; those who ask meanwhile share it. */

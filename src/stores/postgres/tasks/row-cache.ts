@@ -6,7 +6,7 @@
 import type { Task, TaskId } from '../../../model/task.ts';
 
 /** What must be known of a row to write it. */
-export interface Held {
+export interface RowVersion {
   readonly seq: number;
   /** The transaction that wrote this version of the row, as Postgres numbers them in rows. */
   readonly xmin: string;
@@ -15,7 +15,7 @@ export interface Held {
 }
 
 export interface CachedRow {
-  readonly held: Held;
+  readonly version: RowVersion;
   readonly task: Task;
 }
 
@@ -33,7 +33,7 @@ export class RowCache {
   set(row: CachedRow): void {
     const { id } = row.task;
     this.#rows.delete(id);
-    if (row.held.length > maxLength) return;
+    if (row.version.length > maxLength) return;
     this.#rows.set(id, row);
     if (this.#rows.size > maxRows) this.#rows.delete(this.#rows.keys().next().value!);
   }

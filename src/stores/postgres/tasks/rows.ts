@@ -5,7 +5,7 @@ import type { Owner, Task, TaskId } from '../../../model/task.ts';
 import type { Family } from '../../../ports/change.ts';
 import type { IdempotencyScope } from '../../../ports/store.ts';
 import { CorruptRecord } from '../../shared/corrupt.ts';
-import { hasResultApart, journalIn, taskOf, withResult } from '../../shared/task-texts.ts';
+import { hasSeparateResult, journalIn, taskOf, withResult } from '../../shared/task-texts.ts';
 import { familyIn } from '../../shared/trees.ts';
 import { prepared } from '../connections/driver.ts';
 import type { Connections, Transaction } from '../connections/pool.ts';
@@ -55,7 +55,7 @@ export class Rows {
     const row = await this.#gets.get({ id: name(id), owner: owner === undefined ? null : name(owner) });
     if (!row) return undefined;
     const task = this.task(row);
-    if (!hasResultApart(task)) return task;
+    if (!hasSeparateResult(task)) return task;
     const [result] = await this.#connections.query<{ value: string }>(this.#sql.resultApart, [row.seq]);
     if (result) return withResult(task, result.value, this.#cells);
     // Between two statements a task may be purged.
@@ -111,7 +111,7 @@ export class Rows {
 
   cached(row: TaskRow): CachedRow {
     const { seq, xmin, body } = row;
-    return { task: this.task(row), held: { seq, xmin, length: body.length } };
+    return { task: this.task(row), version: { seq, xmin, length: body.length } };
   }
 
   task(row: TaskRow): Task {

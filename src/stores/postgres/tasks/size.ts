@@ -9,7 +9,7 @@ const tables = {
   tasks: { columns: ['body'], otherBytes: 500 },
   commits: { columns: ['events', 'journal'], otherBytes: 100 },
   results: { columns: ['value'], otherBytes: 60 },
-  audit: { columns: ['said'], otherBytes: 250 },
+  audit: { columns: ['body'], otherBytes: 250 },
 } as const;
 
 /** So many pages of a table are read; smaller tables are read as a whole. */

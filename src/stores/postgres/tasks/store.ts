@@ -1,9 +1,9 @@
 import type { Verdict } from '../../../ports/change.ts';
 import type { Reach, Store } from '../../../ports/store.ts';
 import { storeClosed } from '../../../ports/store-errors.ts';
-import { lookUps } from '../../shared/look-ups.ts';
+import { lookups } from '../../shared/look-ups.ts';
 import type { Tables } from '../../shared/tables.ts';
-import { wording } from '../connections/driver.ts';
+import { withStoreErrors } from '../connections/driver.ts';
 import type { PostgresQueue } from '../queue/queue.ts';
 import type { Commands } from './commands.ts';
 import type { Feed } from './feed.ts';
@@ -24,10 +24,10 @@ export function postgresStore(parts: {
   let closed: Promise<void> | undefined;
   const look = async <T>(read: () => T | Promise<T>): Promise<T> => {
     if (closed) throw storeClosed(place);
-    return wording(place, read);
+    return withStoreErrors(place, read);
   };
   return {
-    ...lookUps(rows, tables, look),
+    ...lookups(rows, tables, look),
     create: (bearing, decide) => commands.submit({ kind: 'create', bearing, decide }),
     update: (reach, id, decide) =>
       commands.submit({
@@ -35,8 +35,12 @@ export function postgresStore(parts: {
         decide: decide as (subject: Reach[keyof Reach]) => Verdict,
       }),
     async claim(query, decide) {
-      const looksAtHeld = queue.looksAtHeld();
-      const { claimed, failed, ...expected } = await commands.claim({ query, decide, looksAtHeld });
+      const looksAtHeld = queue.checksClaimed();
+      const { claimed, failed, ...expected } = await commands.claim({
+        query,
+        decide,
+        checksClaimed: looksAtHeld,
+      });
       queue.expect(expected);
       return { claimed, failed };
     },

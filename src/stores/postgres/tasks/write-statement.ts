@@ -36,7 +36,7 @@ const place = {
 /** What every commit of a task may change. `journals` is by how much that grows. */
 const state = {
   epoch: 'integer',
-  holder: 'names',
+  worker: 'names',
   lease_ms: 'double precision',
   ready: 'boolean',
   wake_at: 'double precision',
@@ -45,7 +45,7 @@ const state = {
   ended_at: 'double precision',
   unpublished: 'boolean',
   waiting: 'boolean',
-  standing: 'integer',
+  status: 'integer',
   join_key: 'names',
   body: 'texts',
   journals: 'integer',
@@ -148,8 +148,8 @@ export class WriteStatements {
       // A claim is known by its epoch: only with it does a lease begin.
       changed: `
         update ${schema}.tasks t set deserted = false, ${assignments},
-          lease_until = case when v.epoch > t.epoch then ${until} when v.holder is not null then t.lease_until end,
-          alone = case when v.epoch = t.epoch and v.holder is not null then t.alone end
+          lease_until = case when v.epoch > t.epoch then ${until} when v.worker is not null then t.lease_until end,
+          alone = case when v.epoch = t.epoch and v.worker is not null then t.alone end
         from ${rows.get('changed')} where t.seq = v.seq and t.xmin = v.xmin returning 1`,
       results: `
         insert into ${schema}.results (task, value) select ${one('seq')}, v.value from ${rows.get('results')}

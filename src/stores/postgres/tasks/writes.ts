@@ -7,11 +7,11 @@ import { answeringOf, joinKeyOf, type Task, type TaskId } from '../../../model/t
 import type { AuditEntry } from '../../../ports/audit.ts';
 import type { Change, TaskWrite } from '../../../ports/change.ts';
 import type { CommittedChange } from '../../../ports/store.ts';
-import { saidOf } from '../../shared/audit.ts';
+import { auditRow } from '../../shared/audit.ts';
 import { statusCodeOf } from '../../shared/query/status-codes.ts';
 import { bodyOf, eventsText, isEndedRoot } from '../../shared/task-texts.ts';
 import { type Cells, name } from '../encryption/cells.ts';
-import { type CachedRow, type Held, xminOf } from './row-cache.ts';
+import { type CachedRow, type RowVersion, xminOf } from './row-cache.ts';
 import type { Lists, RowOf, WrittenRow } from './write-statement.ts';
 
 /** What a transaction writes, ready to be sent. */
@@ -27,7 +27,7 @@ export interface Flush {
 export interface Written {
   readonly notices: readonly CommittedChange[];
   /** Tasks that are held now, as they stand in their rows. */
-  readonly held: readonly CachedRow[];
+  readonly claimed: readonly CachedRow[];
 }
 
 interface FlushedRow {
@@ -40,9 +40,9 @@ interface FlushedRow {
 export class Writes {
   readonly tasks = new Map<TaskId, Task>();
   /** The rows of those that were there when the transaction began. */
-  readonly #rows = new Map<TaskId, Held>();
+  readonly #rows = new Map<TaskId, RowVersion>();
   readonly #touched = new Set<TaskId>();
-  readonly #removed: Held[] = [];
+  readonly #removed: RowVersion[] = [];
   /** A commit of a task that has no row yet has `made` in place of its number. */
   #commits: (Omit<RowOf<'commits'>, 'nth'> & { readonly made?: TaskId })[] = [];
   readonly #removals: RowOf<'removals'>[] = [];
@@ -60,7 +60,7 @@ export class Writes {
 
   /** Adds what was read, or is cached. */
   add(found: readonly CachedRow[]): void {
-    for (const { held, task } of found) {
+    for (const { version: held, task } of found) {
       if (this.#rows.has(task.id)) continue;
       this.#rows.set(task.id, held);
       this.tasks.set(task.id, task);
@@ -95,7 +95,7 @@ export class Writes {
             },
           ],
     );
-    const audit = this.#audit.map((entry) => saidOf(entry, { cells: this.#cells, name }));
+    const audit = this.#audit.map((entry) => auditRow(entry, { cells: this.#cells, name }));
     const commits = this.#commits.map(({ made, ...row }) => ({
       ...row,
       nth: made === undefined ? null : nth.get(made)!,
@@ -123,9 +123,9 @@ export class Writes {
     for (const { task, row, length } of this.#flushed) {
       const seq = row.seq ?? own[next++]!;
       if (task.phase !== 'done' && task.worker)
-        held.push({ task, held: { seq, xmin: xminOf(xact!), length } });
+        held.push({ task, version: { seq, xmin: xminOf(xact!), length } });
     }
-    return { notices: this.#notices, held };
+    return { notices: this.#notices, claimed: held };
   }
 
   /** All of which a row may have changed, or gone. */
@@ -182,7 +182,7 @@ export class Writes {
       root_id: task.parentId === undefined ? null : name(task.rootId),
       ordinal: task.ordinal,
       epoch: task.epoch,
-      holder: live?.worker === undefined ? null : name(live.worker.name),
+      worker: live?.worker === undefined ? null : name(live.worker.name),
       lease_ms: live?.worker?.leaseMs ?? null,
       ready: live?.isReady === true,
       wake_at: live?.wakeAt ?? null,
@@ -191,7 +191,7 @@ export class Writes {
       ended_at: isEndedRoot(task) ? task.finishedAt : null,
       unpublished: task.unpublished ? true : null,
       waiting: task.phase === 'waiting' ? true : null,
-      standing: statusCodeOf(task),
+      status: statusCodeOf(task),
       join_key: joinKeyOf(task),
       created_at: task.createdAt,
       idempotency_key: idempotency ? this.#cells.keyOf({ owner, tool, key: idempotency.key }) : null,
