@@ -1,4 +1,4 @@
-/** Whether there are tasks in a database. Asking changes nothing there, where opening it would make tables. */
+/** Checks whether a database contains tasks. Unlike opening a store, this creates no tables. */
 import { clientConfig, loadDriver, placeOf, queryOnce, withStoreErrors } from './connections/driver.ts';
 
 const askMs = 10_000;

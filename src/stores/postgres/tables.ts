@@ -35,13 +35,13 @@ export function postgresTables(parts: {
   };
 }
 
-/** Postgres numbers the values that others mark with question marks. */
+/** Replaces question marks with the numbered parameters of Postgres. */
 export function numbered(text: string): string {
   let count = 0;
   return text.replaceAll('?', () => `$${++count}`);
 }
 
-/** A row in which names are what they were before they were made fit for Postgres. */
+/** Decodes the names in a row. */
 export function withNames<R extends Readonly<Record<string, unknown>>>(row: R): R {
   const names = ['id', 'owner', 'tool', 'task', 'answering']
     .filter((column) => typeof row[column] === 'string')

@@ -153,7 +153,7 @@ export function toStoreError(error: unknown, file: string): unknown {
     case primary.notADatabase:
       return as(
         'STORE_CORRUPT',
-        'this file is not a SQLite database, or its first page is corrupt',
+        'this file is not a SQLite database, or its first page is damaged',
         'Choose another file, or restore this one from a back-up.',
       );
     case primary.busy:
@@ -184,7 +184,7 @@ export function corrupt(file: string, problem: string, cause?: unknown): StoreEr
   return new StoreError(
     'STORE_CORRUPT',
     file,
-    `the database is corrupt (${problem})`,
+    `the database is damaged (${problem})`,
     "Stop every process that uses it and restore a back-up, or save the readable rows with SQLite's `.recover`.",
     cause,
   );

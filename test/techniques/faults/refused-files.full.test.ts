@@ -61,7 +61,7 @@ describe('a file that is not a database of tasks is refused and left as it is:',
       await expectRefusal(
         file,
         'STORE_NOT_OPENED',
-        /before its first release/,
+        /before the first release/,
         /Use another file, or delete this/,
       );
     },

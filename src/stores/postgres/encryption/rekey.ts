@@ -4,7 +4,7 @@ import type { Tables } from '../../shared/tables.ts';
 import { withStoreErrors } from '../connections/driver.ts';
 import type { Vault } from './vault.ts';
 
-/** Of a value as text: the mark, and the header in base64. */
+/** The length of the prefix and the header in base64. */
 const headerLength = 2 + 4 * Math.ceil(headerBytes / 3);
 
 export function rekeyPostgres(tables: Tables<string>, vault: Vault, place: string): Promise<RekeyReport> {

@@ -1,4 +1,4 @@
-/** The `TaskQueries` on Postgres: the server does the work, and what it returns comes in portions. */
+/** The `TaskQueries` on Postgres. */
 import type { TaskQueries } from '../../../ports/query.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { guarded, type QuerySource, SqlTaskQueries } from '../../shared/query/query.ts';

@@ -9,7 +9,7 @@ import type { Commands } from './commands.ts';
 import type { Feed } from './feed.ts';
 import type { Rows } from './rows.ts';
 
-/** The `Store` on Postgres: look-ups read at once, commands share transactions. */
+/** The `Store` on Postgres: look-ups read immediately, commands share transactions. */
 export function postgresStore(parts: {
   readonly rows: Rows;
   readonly tables: Tables<string>;
@@ -22,12 +22,12 @@ export function postgresStore(parts: {
 }): Store {
   const { rows, tables, commands, feed, queue, size, place, close } = parts;
   let closed: Promise<void> | undefined;
-  const look = async <T>(read: () => T | Promise<T>): Promise<T> => {
+  const read = async <T>(act: () => T | Promise<T>): Promise<T> => {
     if (closed) throw storeClosed(place);
-    return withStoreErrors(place, read);
+    return withStoreErrors(place, act);
   };
   return {
-    ...lookups(rows, tables, look),
+    ...lookups(rows, tables, read),
     create: (bearing, decide) => commands.submit({ kind: 'create', bearing, decide }),
     update: (reach, id, decide) =>
       commands.submit({
@@ -35,17 +35,17 @@ export function postgresStore(parts: {
         decide: decide as (subject: Reach[keyof Reach]) => Verdict,
       }),
     async claim(query, decide) {
-      const looksAtHeld = queue.checksClaimed();
+      const checksClaimed = queue.checksClaimed();
       const { claimed, failed, ...expected } = await commands.claim({
         query,
         decide,
-        checksClaimed: looksAtHeld,
+        checksClaimed,
       });
       queue.expect(expected);
       return { claimed, failed };
     },
-    leaveOut: (before, limit) => look(() => rows.leaveOut(before, limit)),
-    size: () => look(size),
+    leaveOut: (before, limit) => read(() => rows.leaveOut(before, limit)),
+    size: () => read(size),
     subscribe(listener) {
       if (closed) throw storeClosed(place);
       return feed.subscribe(listener);

@@ -118,7 +118,7 @@ export abstract class Cells<Text> {
       'STORE_NOT_UNLOCKED',
       this.#database,
       `key ${id} is missing: a value is encrypted with it`,
-      'Add it to the keys of this process and restart it. If this key never existed, the value is corrupt.',
+      'Add it to the keys of this process and restart it. If this key never existed, the value is damaged.',
     );
   }
 
