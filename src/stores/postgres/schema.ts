@@ -1,16 +1,16 @@
 /**
- * The tables, as a list of forward migrations. A released migration never changes. SCHEMA is replaced by the name of the
- * schema; functions need it, because they do not use the search path of the migration.
+ * The tables, as a list of forward migrations. A released migration never changes. SCHEMA is replaced by the name of
+ * the schema; functions need it, because they do not use the search path of the migration.
  *
  * `tasks.body` is the whole task as JSON; the other columns repeat the fields that SQL searches or compares. Only in
- * columns are `lease_until`, `answering`, `deserted` (the worker is dead although its lease has not expired) and `alone`,
- * which at most one row has. `commits` has one row for each commit of each task: its events and its journal entries. It has
- * at most eight columns, because a ninth would make every row eight bytes longer. `removals` contains the last commit of
- * each removed task for an hour. `xact` is the transaction that wrote the row; compared with a snapshot it shows exactly
- * which rows are new. Rows of tasks change with every commit, so their pages have free space for new versions and are
- * vacuumed often. A commit of a live root updates only one of the indexes for operators' queries, `tasks_live`, which
- * quotas need too; the others get an entry when a root ends. Times are double precision, which preserves JavaScript
- * numbers.
+ * columns are `lease_until`, `answering`, `deserted` (the worker is dead although its lease has not expired) and
+ * `alone`, which at most one row has. `commits` has one row for each commit of each task: its events and its journal
+ * entries. It has at most eight columns, because a ninth would make every row eight bytes longer. `removals` contains
+ * the last commit of each removed task for an hour. `xact` is the transaction that wrote the row; compared with a
+ * snapshot it shows exactly which rows are new. Rows of tasks change with every commit, so their pages have free space
+ * for new versions and are vacuumed often. A commit of a live root updates only one of the indexes for operators'
+ * queries, `tasks_live`, which quotas need too; the others get an entry when a root ends. Times are double precision,
+ * which preserves JavaScript numbers.
  */
 
 import { requestLength } from '../../model/task.ts';
@@ -23,9 +23,10 @@ import { encryptionTable } from './encryption/vault.ts';
 import { auditTables } from './tasks/audit.ts';
 
 /**
- * `tasks.journals` counts the commits with a part of the journal. A commit with `idle` ends a pass that did nothing. Later
- * it is deleted together with the claim before it, and `left_out` of the next commit counts the deleted versions before it.
- * Only one process at a time deletes passes, so that no count is added to a row that another process deletes.
+ * `tasks.journals` counts the commits with a part of the journal. A commit with `idle` ends a pass that did nothing.
+ * Later it is deleted together with the claim before it, and `left_out` of the next commit counts the deleted versions
+ * before it. Only one process at a time deletes passes, so that no count is added to a row that another process
+ * deletes.
  */
 const historyFunctions = `
   create function leave_out(before double precision, max_passes integer) returns integer language plpgsql as $$

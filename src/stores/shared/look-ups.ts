@@ -1,4 +1,6 @@
-/** The read methods of a store. Each database implements some itself; the others are one statement for all databases. */
+/**
+ * The read methods of a store. Each database implements some itself; the others are one statement for all databases.
+ */
 import type { TaskId } from '../../model/task.ts';
 import type { Due, Store } from '../../ports/store.ts';
 import { Corrupt, readableTasks, readingTask } from './corrupt.ts';

@@ -1,11 +1,11 @@
-/** The small database port behind the shared code of all databases: sessions, secrets, calls and the audit log. */
+/** The small database port of the shared code: sessions, secrets, calls and the audit log. */
 import type { Cells } from './encryption/cells.ts';
 
 export type Value = string | number | null | Uint8Array;
 
 /**
- * In statements, table names begin with `prefix` and each question mark is a value. In rows, texts that were stored with
- * `name` are decoded.
+ * In statements, table names begin with `prefix` and each question mark is a value. In rows, texts that were stored
+ * with `name` are decoded.
  */
 export interface Tables<Text extends Value> {
   readonly prefix: string;

@@ -61,13 +61,15 @@ export interface SqliteOptions {
   readonly encryption?: Encryption;
 }
 
-/** Databases up to this size are fully checked when they are opened. In larger ones, corrupt pages are found on access. */
+/**
+ * Databases up to this size are fully checked when they are opened. In larger ones, corrupt pages are found on access.
+ */
 const maxCheckedBytes = 16 * 2 ** 20;
 const busyRetryMs = 5;
 
 /**
- * Opens a task database: `memory:` or a file, which is created if it does not exist. Several processes may open the same
- * file; each must be able to write to its folder.
+ * Opens a task database: `memory:` or a file, which is created if it does not exist. Several processes may open the
+ * same file; each must be able to write to its folder.
  */
 export async function openSqlite(location: string, options: SqliteOptions = {}): Promise<SqliteDatabase> {
   const clock = options.clock ?? systemClock;

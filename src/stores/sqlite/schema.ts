@@ -2,18 +2,18 @@
  * The tables, as a list of forward migrations. A released migration never changes.
  *
  * `tasks.body` is the whole task as JSON; the other columns repeat the fields that SQL searches or compares. Only in
- * columns are `lease_until`, `answering` (because a finished task does not change) and `alone`, which at most one row has.
- * `root_id` is null for roots; `ready`, `unpublished` and `waiting` are null or 1. `status` is a code
+ * columns are `lease_until`, `answering` (because a finished task does not change) and `alone`, which at most one row
+ * has. `root_id` is null for roots; `ready`, `unpublished` and `waiting` are null or 1. `status` is a code
  * (`status-codes.ts`). Only published roots have `ended_at`. `journals` counts the commits with a part of the journal.
- * `commits` has one row for each commit of each task: its events, for the change feed, and its journal entries. A commit
- * with `idle` ends a pass that did nothing; such passes are later deleted, and `left_out` counts the deleted versions
- * before a commit.
+ * `commits` has one row for each commit of each task: its events, for the change feed, and its journal entries. A
+ * commit with `idle` ends a pass that did nothing; such passes are later deleted, and `left_out` counts the deleted
+ * versions before a commit.
  *
  * All tables are rowid tables, because reads through a primary key on random ids are several times slower. Large values
  * come last, because SQLite reads through all pages of a value to reach later columns. A commit of a live root updates
- * only one of the indexes for operators' queries, `tasks_live`, which quotas need too; the others get an entry when a root
- * ends. In an encrypted file `body`, `events`, `journal`, `value` and `opening` are blobs and `idempotency_key` is a hash
- * (`vault.ts`), so later migrations cannot read them with SQL.
+ * only one of the indexes for operators' queries, `tasks_live`, which quotas need too; the others get an entry when a
+ * root ends. In an encrypted file `body`, `events`, `journal`, `value` and `opening` are blobs and `idempotency_key` is
+ * a hash (`vault.ts`), so later migrations cannot read them with SQL.
  */
 
 import { requestLength } from '../../model/task.ts';

@@ -48,7 +48,7 @@ test.each(changes)(
     await changed.stop();
     const held = (await tasks.get(id))!;
     expect(held).toMatchObject({ phase: 'waiting', wakeAt: clock.now() + 5_000 });
-    expect(held).not.toHaveProperty('holder');
+    expect(held).not.toHaveProperty('worker');
     const [, difference] =
       /^Waiting for a worker with the handler that began this task: in publish version 1, (.*)\.$/.exec(
         held.statusMessage!,

@@ -65,8 +65,8 @@ export function clientConfig(url: string, { statementMs, answerMs = 5_000 }: Lim
  */
 export function settingsOf({ statementMs }: Limits): string[] {
   return [
-    // Postgres overestimates the cost of recursive statements over thousands of subtasks. It would compile them each time,
-    // which takes a hundred times as long as running them.
+    // Postgres overestimates the cost of recursive statements over thousands of subtasks. It would compile them each
+    // time, which takes a hundred times as long as running them.
     'jit = off',
     `statement_timeout = ${statementMs}`,
     // A process that is stopped during a transaction must not keep its rows locked.
@@ -86,8 +86,8 @@ export function sessionSettingsOf(limits: Limits): string[] {
 }
 
 /**
- * For the few write statements, which run constantly and with any number of rows: planning costs as much as running them.
- * Plans are created while the tables are small and kept while they grow, so they must use indexes.
+ * For the few write statements, which run constantly and with any number of rows: planning costs as much as running
+ * them. Plans are created while the tables are small and kept while they grow, so they must use indexes.
  */
 export const writerSettings = ['plan_cache_mode = force_generic_plan', 'enable_seqscan = off'];
 

@@ -43,7 +43,9 @@ export interface Transaction {
   commitWith<R = Row>(sent: Sent): Promise<R[]>;
   /** The revision of the encryption record, if the opening statements read it. */
   revision?: string;
-  /** Set after the first write: determines whether the transaction was committed. If it returns false, it never will be. */
+  /**
+   * Set after the first write: determines whether the transaction was committed. If it returns false, it never will be.
+   */
   settle?: () => Promise<boolean>;
 }
 
@@ -92,8 +94,8 @@ export class Connections {
   }
 
   /**
-   * Runs `work` in a transaction, with retries. The transaction begins with `opening` and the `first` statements, in one
-   * round trip.
+   * Runs `work` in a transaction, with retries. The transaction begins with `opening` and the `first` statements, in
+   * one round trip.
    */
   transact<T>(
     work: (transaction: Transaction) => Promise<T>,

@@ -1,8 +1,8 @@
 /**
  * Determines reliably whether a transaction was committed. Each write lane of each process has a row in `lanes`, which
- * every transaction of the lane updates: it commits only if the row contains the previous turn, and writes its own turn.
- * If a connection breaks before the result arrives, the lane revokes the turn of that transaction. Then either the row
- * shows that it was committed, or it can never commit.
+ * every transaction of the lane updates: it commits only if the row contains the previous turn, and writes its own
+ * turn. If a connection breaks before the result arrives, the lane revokes the turn of that transaction. Then either
+ * the row shows that it was committed, or it can never commit.
  */
 import { StoreError } from '../../../ports/store-errors.ts';
 import type { Connections } from './pool.ts';

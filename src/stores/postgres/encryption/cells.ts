@@ -1,7 +1,7 @@
 /**
- * Encodes texts for Postgres columns. All data of peers and handlers goes through here. Postgres cannot store NUL or lone
- * surrogates. JSON contains neither; names, which SQL compares as they are, must be escaped. Encrypted values are texts
- * with a prefix that neither JSON nor an escaped name can have.
+ * Encodes texts for Postgres columns. All data of peers and handlers goes through here. Postgres cannot store NUL or
+ * lone surrogates. JSON contains neither; names, which SQL compares as they are, must be escaped. Encrypted values are
+ * texts with a prefix that neither JSON nor an escaped name can have.
  */
 import type { Encoding, Cells as Of } from '../../shared/encryption/cells.ts';
 

@@ -1,7 +1,7 @@
 /**
- * Which processes are alive, and notifications between them. Each process has a separate connection with an advisory lock,
- * which the server releases when the connection ends. It also listens there for notifications. A broken connection is
- * reopened with backoff; a process that is disconnected only briefly counts as alive.
+ * Which processes are alive, and notifications between them. Each process has a separate connection with an advisory
+ * lock, which the server releases when the connection ends. It also listens there for notifications. A broken
+ * connection is reopened with backoff; a process that is disconnected only briefly counts as alive.
  *
  * Behind a pooler without a direct URL there is no such connection: a process writes heartbeats to a row, its tasks are
  * taken over when their leases expire, and changes are found by polling.
@@ -16,8 +16,8 @@ import { name as stored } from '../encryption/cells.ts';
 
 const checkMs = 250;
 /**
- * A process is dead if its lock has been missing for `minMissingMs` and it has no other connection to the server. If it has
- * other connections, it is dead only after `connectedMs`, because only some connections may have been cut.
+ * A process is dead if its lock has been missing for `minMissingMs` and it has no other connection to the server. If it
+ * has other connections, it is dead only after `connectedMs`, because only some connections may have been cut.
  */
 const minMissingMs = 900;
 const connectedMs = 5_000;

@@ -1,8 +1,8 @@
 /**
  * Claims. A claim selects claimable rows and locks them (`for update skip locked`), so that two workers never decide on
- * the same task. Then the rule decides on each. Owners take turns: the scan of the index of ready tasks starts after the
- * owner that was served last, and each owner gets an equal share. Tasks with due timers are made ready first. The clock of
- * the server decides whether a lease has expired.
+ * the same task. Then the rule decides on each. Owners take turns: the scan of the index of ready tasks starts after
+ * the owner that was served last, and each owner gets an equal share. Tasks with due timers are made ready first. The
+ * clock of the server decides whether a lease has expired.
  */
 
 import { Refusal } from '../../../model/errors.ts';
@@ -215,8 +215,8 @@ function statements(schema: string) {
       where task = t.seq and version = 1 and t.epoch = 0 offset 0) c on true
     order by t.rank, t.wake_at, t.seq`;
   return prepared({
-    // $3: limit; $4: the owner that was served last; $5: excluded tasks; $6: minimum share. One index probe finds the next
-    // owner. After the last owner the scan wraps around to the first, up to the one that was served last.
+    // $3: limit; $4: the owner that was served last; $5: excluded tasks; $6: minimum share. One index probe finds the
+    // next owner. After the last owner the scan wraps around to the first, up to the one that was served last.
     ready: `
       with recursive owners as (
         select kind.tool, kind.version, $4::text collate "C" as owner, false as wrapped, 0 as turn from ${kinds}

@@ -1,7 +1,7 @@
 /**
- * Part of a migration. `body` contains all fields that SQL does not search or compare. The triggers prevent mistakes, in
- * this program and by hand: a body may be encrypted, decrypted or re-encrypted, and nothing else may change. Only entries
- * older than the last pruning may be deleted.
+ * Part of a migration. `body` contains all fields that SQL does not search or compare. The triggers prevent mistakes,
+ * in this program and by hand: a body may be encrypted, decrypted or re-encrypted, and nothing else may change. Only
+ * entries older than the last pruning may be deleted.
  */
 export const auditTables = `
   create table audit (

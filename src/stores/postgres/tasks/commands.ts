@@ -1,10 +1,10 @@
 /**
- * Executes commands. Commands that wait at the same time share a transaction, and each decides on the result of the ones
- * before it. A few transactions run concurrently, but commands on the same task run in order, one at a time.
+ * Executes commands. Commands that wait at the same time share a transaction, and each decides on the result of the
+ * ones before it. A few transactions run concurrently, but commands on the same task run in order, one at a time.
  *
  * On the fast path, rules decide on cached rows (`row-cache.ts`) and a single statement writes the changes, if the rows
- * have not changed. If a row is not cached or has changed, or a rule refuses, the slow path runs: lock and read, decide,
- * write, commit. A refusal is never based on a cached row.
+ * have not changed. If a row is not cached or has changed, or a rule refuses, the slow path runs: lock and read,
+ * decide, write, commit. A refusal is never based on a cached row.
  *
  * A claim is a separate transaction with two round trips: select and lock ready tasks (`ready-tasks.ts`); decide, write
  * and commit. It never waits for locks, so it cannot deadlock and delays nobody.
@@ -187,7 +187,9 @@ export class Commands {
     scheduleNext();
   }
 
-  /** The next commands for the same path. Skips commands whose subject is in flight or has an earlier waiting command. */
+  /**
+   * The next commands for the same path. Skips commands whose subject is in flight or has an earlier waiting command.
+   */
   #take(): Command[] {
     const batch: Command[] = [];
     const left: Command[] = [];

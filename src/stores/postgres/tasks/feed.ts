@@ -1,13 +1,13 @@
 /**
- * The change feed: delivers commits of this process and of others at least once, and for each task in order. It remembers
- * recent versions and does not deliver them again.
+ * The change feed: delivers commits of this process and of others at least once, and for each task in order. It
+ * remembers recent versions and does not deliver them again.
  *
- * A snapshot of the server shows which transactions have ended. So the feed can read everything that is new since its last
- * read, in whatever order transactions commit. Notifications of other processes trigger a read. They may get lost, so the
- * feed also reads periodically and after each reconnection.
+ * A snapshot of the server shows which transactions have ended. So the feed can read everything that is new since its
+ * last read, in whatever order transactions commit. Notifications of other processes trigger a read. They may get lost,
+ * so the feed also reads periodically and after each reconnection.
  *
- * A server that crashes may reuse transaction ids. Commits with such ids are before the current position. So for a while
- * after a reconnection, and if a version is missing, the feed reads from an earlier position.
+ * A server that crashes may reuse transaction ids. Commits with such ids are before the current position. So for a
+ * while after a reconnection, and if a version is missing, the feed reads from an earlier position.
  */
 
 import type { TaskId } from '../../../model/task.ts';
@@ -99,8 +99,8 @@ export class Feed {
   }
 
   /**
-   * Delivers commits of this process. If an earlier version has not been delivered, or the commits are unknown, it reads
-   * them from the database instead. Resolves after all listeners were called, or if the server is unreachable.
+   * Delivers commits of this process. If an earlier version has not been delivered, or the commits are unknown, it
+   * reads them from the database instead. Resolves after all listeners were called, or if the server is unreachable.
    */
   async committed(
     changes: readonly CommittedChange[] | undefined,
@@ -199,7 +199,8 @@ export class Feed {
   /** Undelivered commits after a position. */
   async #since({ end, open }: Position): Promise<{ snapshot: string; found: FoundRow[] }> {
     const rows = await this.#connections.query<CommitRow>(this.#sql.since, [end, open]);
-    // Tasks that are created in these rows, perhaps with the id of a removed task. All their later commits are new, too.
+    // Tasks that are created in these rows, perhaps with the id of a removed task. All their later commits are new,
+    // too.
     const created = new Set<string>();
     const isNew = (row: CommitRow): row is FoundRow => {
       if (row.id === null) return false;
@@ -240,8 +241,8 @@ export class Feed {
 }
 
 /**
- * The last delivered version of each task, negative for its removal. Evicts in bulk, because finding the oldest entry each
- * time would take longer than everything else.
+ * The last delivered version of each task, negative for its removal. Evicts in bulk, because finding the oldest entry
+ * each time would take longer than everything else.
  */
 class RecentVersions {
   #recent = new Map<TaskId, number>();

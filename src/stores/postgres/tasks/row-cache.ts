@@ -1,7 +1,7 @@
 /**
- * The row cache contains the tasks that this process has claimed, as it last wrote them. Rules may decide on cached rows,
- * because the write takes effect only if the row still has the same version (`xmin`). So a stale entry costs time but
- * never causes a wrong decision.
+ * The row cache contains the tasks that this process has claimed, as it last wrote them. Rules may decide on cached
+ * rows, because the write takes effect only if the row still has the same version (`xmin`). So a stale entry costs time
+ * but never causes a wrong decision.
  */
 import type { Task, TaskId } from '../../../model/task.ts';
 
@@ -42,7 +42,9 @@ export class RowCache {
     this.#rows.delete(id);
   }
 
-  /** Called after a lost connection: after a fail-over the server may have lost commits and may reuse transaction ids. */
+  /**
+   * Called after a lost connection: after a fail-over the server may have lost commits and may reuse transaction ids.
+   */
   clear(): void {
     this.#rows.clear();
   }

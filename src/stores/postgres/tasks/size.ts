@@ -1,6 +1,6 @@
 /**
- * Estimates the size of the stored rows in bytes. The server reads a sample of each table's pages and adds up their live
- * rows. Deleted rows do not count, even before they are vacuumed.
+ * Estimates the size of the stored rows in bytes. The server reads a sample of each table's pages and adds up their
+ * live rows. Deleted rows do not count, even before they are vacuumed.
  */
 import type { Connections } from '../connections/pool.ts';
 

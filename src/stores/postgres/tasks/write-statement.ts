@@ -1,8 +1,8 @@
 /**
- * The statement that writes all commands of one transaction. Values are sent as one array per column. A statement contains
- * only the tables that its transaction writes, so there are few different statements, each planned once. It takes effect
- * only if every updated row is still the version that was read, the lane has its turn, and the values are encrypted with
- * the newest key of the store.
+ * The statement that writes all commands of one transaction. Values are sent as one array per column. A statement
+ * contains only the tables that its transaction writes, so there are few different statements, each planned once. It
+ * takes effect only if every updated row is still the version that was read, the lane has its turn, and the values are
+ * encrypted with the newest key of the store.
  */
 import type { AuditRow } from '../../shared/audit.ts';
 import type { Statement } from '../connections/driver.ts';

@@ -157,7 +157,7 @@ export class Writes {
     this.#removals.push({ id: name(id), version, at });
     this.#changes.push({ taskId: id, rootId: id, version, at, events: [{ type: 'removed' }] });
     if (row) this.#removed.push(row);
-    // It never had a row: other processes hear of its removal alone.
+    // The task never had a row, so other processes only receive its removal.
     else this.#commits = this.#commits.filter(({ inserted }) => inserted !== id);
     this.tasks.delete(id);
     this.#touched.delete(id);

@@ -1,6 +1,6 @@
 /**
- * Encodes texts for their columns: plain, or encrypted, as the store's encryption record requires. All data of peers and
- * handlers goes through here.
+ * Encodes texts for their columns: plain, or encrypted, as the store's encryption record requires. All data of peers
+ * and handlers goes through here.
  */
 import { createHmac } from 'node:crypto';
 import type { IdempotencyScope } from '../../../ports/store.ts';

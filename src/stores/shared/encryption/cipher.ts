@@ -116,7 +116,10 @@ function startsWith(bytes: Uint8Array, header: Uint8Array): boolean {
   return true;
 }
 
-/** Generating random bytes costs as much as encrypting, so bytes for many nonces are generated at once. Each is used once. */
+/**
+ * Generating random bytes costs as much as encrypting, so bytes for many nonces are generated at once. Each is used
+ * once.
+ */
 const pool = Buffer.alloc(nonceBytes * 256);
 let used = pool.length;
 

@@ -1,7 +1,7 @@
 /**
  * The encryption record of a store. Every process encrypts new values with the newest key of the record; a process
- * without that key cannot open the store or write to it. Keys that may still encrypt older values must also be configured,
- * until `rekey` finds no such value and retires the key.
+ * without that key cannot open the store or write to it. Keys that may still encrypt older values must also be
+ * configured, until `rekey` finds no such value and retires the key.
  */
 
 import { newId } from '../../../model/id.ts';
@@ -86,8 +86,8 @@ export function unlock(record: EncryptionRecord, keys: Keys | undefined, place: 
 }
 
 /**
- * The record after a process with these keys has opened the store; undefined if it does not change. A current key that is
- * new to the store becomes the newest one. A configuration with an older current key changes nothing.
+ * The record after a process with these keys has opened the store; undefined if it does not change. A current key that
+ * is new to the store becomes the newest one. A configuration with an older current key changes nothing.
  */
 export function introduced(
   record: EncryptionRecord,

@@ -19,7 +19,10 @@ export interface RekeyReport {
   readonly newest: string | null;
   /** How many values were re-encrypted. */
   readonly rewritten: number;
-  /** The number of values for each key, the newest first: null is plain text, `'?'` are values without a readable key id. */
+  /**
+   * The number of values for each key, the newest first: null is plain text, `'?'` are values without a readable key
+   * id.
+   */
   readonly keys: readonly { readonly id: string | null; readonly values: number }[];
   /** How many values do not use the newest key. */
   readonly left: number;

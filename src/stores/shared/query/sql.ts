@@ -1,7 +1,7 @@
 /**
  * The SQL of operators' queries, shared by both databases. A query scans one index, or several indexes without common
- * tasks, from the highest row number down. It reads one portion at a time and compares each row with the complete filter.
- * So a statement is fast even if few rows match.
+ * tasks, from the highest row number down. It reads one portion at a time and compares each row with the complete
+ * filter. So a statement is fast even if few rows match.
  */
 
 import { taskStatuses } from '../../../model/status.ts';

@@ -77,8 +77,8 @@ export async function rekeySqlite(parts: {
 
 /**
  * Removes deleted data that SQLite has not overwritten: in free pages, in gaps within pages, and in the log. `VACUUM`
- * rewrites every page; afterwards the log is truncated. `VACUUM` has the write lock all the time, so it runs in a thread:
- * reads continue, and commands wait as for any other process.
+ * rewrites every page; afterwards the log is truncated. `VACUUM` has the write lock all the time, so it runs in a
+ * thread: reads continue, and commands wait as for any other process.
  */
 async function compact(
   db: Connection,

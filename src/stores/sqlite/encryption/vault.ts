@@ -1,7 +1,7 @@
 /**
  * The encryption of a SQLite file. `holdfast_encryption` contains the record in one row once encryption was turned on.
- * Every transaction first compares the revision of the record (`refresh`). SQLite serializes write transactions, so after
- * the commit that introduces a key nobody writes with an older one.
+ * Every transaction first compares the revision of the record (`refresh`). SQLite serializes write transactions, so
+ * after the commit that introduces a key nobody writes with an older one.
  */
 import { runtime } from '../../../runtime/runtime.ts';
 import { Cells, lookupSecret } from '../../shared/encryption/cells.ts';

@@ -9,8 +9,8 @@ export function makePrivateFolder(folder: string): void {
 }
 
 /**
- * Creates the file unless it exists. SQLite itself would create it with the mode that the umask allows; it then gives the
- * log and its index the mode of the database. This opens only a new file, so closing it cannot drop a lock.
+ * Creates the file unless it exists. SQLite itself would create it with the mode that the umask allows; it then gives
+ * the log and its index the mode of the database. This opens only a new file, so closing it cannot drop a lock.
  */
 export function makePrivateFile(file: string, mode = ownerOnly): void {
   try {

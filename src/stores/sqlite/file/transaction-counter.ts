@@ -1,7 +1,7 @@
 /**
  * The transaction counter: one row with the identity of the database and the number of its last transaction. Every
- * transaction rewrites it. So if a write-ahead log lost its end, the counter is too low, even if the database file already
- * contains newer pages. No other page shows that.
+ * transaction rewrites it. So if a write-ahead log lost its end, the counter is too low, even if the database file
+ * already contains newer pages. No other page shows that.
  */
 import { newId } from '../../../model/id.ts';
 import { Corrupt } from '../../shared/corrupt.ts';
@@ -58,7 +58,7 @@ export function renewCounter(db: Connection): void {
   if (again.run(newId()).changes === 0) first.run(newId());
 }
 
-/** Makes a transaction count although it changes no row. Runs inside it. */
+/** Makes a transaction without row changes count as well. Runs inside it. */
 export function touchCounter(db: Connection): void {
   db.exec('update holdfast_transaction_counter set transactions = transactions');
 }

@@ -1,6 +1,6 @@
 /**
- * The `TaskQueries` on SQLite. Statements on a file run in a thread. A database in memory has no second connection, so its
- * statements run on the main thread, as they do if no thread can be started.
+ * The `TaskQueries` on SQLite. Statements on a file run in a thread. A database in memory has no second connection, so
+ * its statements run on the main thread, as they do if no thread can be started.
  */
 
 import type { TaskQueries } from '../../../ports/query.ts';

@@ -1,7 +1,7 @@
 /**
  * The order in which workers claim ready tasks: owners take turns (round robin), and for each owner the task that has
- * been ready longest comes first. The scan visits the index owner by owner, one look-up each, and starts after the owner
- * that was served last.
+ * been ready longest comes first. The scan visits the index owner by owner, one look-up each, and starts after the
+ * owner that was served last.
  */
 
 import type { Owner, TaskId } from '../../../model/task.ts';
@@ -26,7 +26,7 @@ export class FairOrder {
     this.#sql = prepare(db);
   }
 
-  /** Tasks whose timer has come due, the earliest first. */
+  /** Tasks whose timer is due, the earliest first. */
   due(tools: readonly ToolVersion[], now: number, limit: number): ReadyRow[] {
     const rows = tools.flatMap(
       ({ tool, version }) => this.#sql.due.all(tool, version, now, limit) as unknown as ReadyRow[],

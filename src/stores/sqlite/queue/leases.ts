@@ -1,7 +1,7 @@
 /**
- * Detects expired leases of other processes without relying on any wall clock: a lease has expired if this process saw it
- * unchanged for its whole duration. A long gap between two checks counts only as `maxGapMs`: if this process was stopped,
- * the others may have been stopped too and must get a chance to renew first.
+ * Detects expired leases of other processes without relying on any wall clock: a lease has expired if this process saw
+ * it unchanged for its whole duration. A long gap between two checks counts only as `maxGapMs`: if this process was
+ * stopped, the others may have been stopped too and must get a chance to renew first.
  */
 import type { TaskId } from '../../../model/task.ts';
 

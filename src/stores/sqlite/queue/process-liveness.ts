@@ -140,9 +140,9 @@ interface Entry {
 }
 
 /**
- * Creates the two files. In between, another instance may remove the empty folder, or our lock file before it is locked.
- * A lock without a file name is invisible to others, so this retries with a new name. When many processes start and stop,
- * such removals are frequent: the pauses vary to avoid lockstep, and there are many tries.
+ * Creates the two files. In between, another instance may remove the empty folder, or our lock file before it is
+ * locked. A lock without a file name is invisible to others, so this retries with a new name. When many processes start
+ * and stop, such removals are frequent: the pauses vary to avoid lockstep, and there are many tries.
  */
 function enter({ folder, lockFile, markFile, mode }: Entry) {
   for (let tries = 1; ; tries++) {
@@ -175,8 +175,8 @@ function pauseFor(ms: number): void {
 }
 
 /**
- * If a read fails as busy, the exclusive transaction is open, so its process is alive. If the file cannot be opened (for
- * example without free descriptors), the process counts as alive, because nothing proves that it is dead.
+ * If a read fails as busy, the exclusive transaction is open, so its process is alive. If the file cannot be opened
+ * (for example without free descriptors), the process counts as alive, because nothing proves that it is dead.
  */
 function isLocked(lockFile: string): boolean {
   let probe: Connection | undefined;

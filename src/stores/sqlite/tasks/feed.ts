@@ -1,6 +1,6 @@
 /**
- * The change feed: commits of this process and of others on the same file, in order. A file watch on the write-ahead log
- * detects writes of other processes. A commit becomes visible only later, when the log is synced, and one write may
+ * The change feed: commits of this process and of others on the same file, in order. A file watch on the write-ahead
+ * log detects writes of other processes. A commit becomes visible only later, when the log is synced, and one write may
  * precede several commits. So after each write the feed polls `data_version` every few milliseconds for a while. A slow
  * interval catches missed writes. Without listeners nothing runs.
  */
@@ -14,12 +14,17 @@ import type { NumberedChange, Rows, Written } from './rows.ts';
 
 const fallbackMs = 250;
 const firstPollMs = 1;
-/** Polls after each write: frequent at first, then slower, because a slow disk syncs late. Together about `fallbackMs`. */
+/**
+ * Polls after each write: frequent at first, then slower, because a slow disk syncs late. Together about `fallbackMs`.
+ */
 const quickPolls = { count: 10, everyMs: 3 };
 const slowPolls = { count: 22, everyMs: 10 };
 const pageSize = 500;
 
-/** Calls back when another process may have written, shortly before or after its commit. Returns a function that stops it. */
+/**
+ * Calls back when another process may have written, shortly before or after its commit. Returns a function that stops
+ * it.
+ */
 export type Watch = (onWrite: () => void) => () => void;
 
 /** Without a watch (none left on this machine, or no log yet) the fallback interval is slower but misses nothing. */
@@ -60,7 +65,9 @@ export class Feed {
     return this.#add(this.#listeners, listener);
   }
 
-  /** Calls back after a commit of this process that left work for a worker, and after each commit of other processes. */
+  /**
+   * Calls back after a commit of this process that left work for a worker, and after each commit of other processes.
+   */
   onWork(listener: () => void): () => void {
     return this.#add(this.#workListeners, listener);
   }

@@ -1,7 +1,7 @@
 /**
- * Group commit: one durable transaction for all commands that wait at the same time. Commands queue until the end of the
- * current event loop turn. Then they run one after the other without yielding, each in a savepoint, so no read ever sees
- * an open transaction. A command resolves only after the commit.
+ * Group commit: one durable transaction for all commands that wait at the same time. Commands queue until the end of
+ * the current event loop turn. Then they run one after the other without yielding, each in a savepoint, so no read ever
+ * sees an open transaction. A command resolves only after the commit.
  */
 import { crashPoint } from '../../../ports/crash-point.ts';
 import { storeClosed } from '../../../ports/store-errors.ts';

@@ -227,7 +227,7 @@ export class Rows {
     try {
       return this.#parsed.taskOf(row);
     } catch (error) {
-      // Most rows are read without their id: it is looked up only for those that are damaged.
+      // Most rows are read without their id. It is read only for corrupt ones.
       throw corruptionOf(() => row.id ?? (this.#sql.idAt.get(row.seq) as { id: TaskId }).id, error);
     }
   }

@@ -10,9 +10,9 @@ export function prepare(db: Connection, { keys }: Cells) {
   const columns = keys ? 'seq, body, lease_until, id' : 'seq, body, lease_until';
   return {
     get: asArrays(db.prepare(`select ${columns} from tasks where id = ?`)),
-    // A task of another owner and a missing task take equally long, to a fraction of a microsecond: both search the index
-    // and then read one row, if necessary the first. The owner column precedes the body, so only the first page of a
-    // large row is read. A row with another id was found through a corrupt index.
+    // A task of another owner and a missing task take equally long, to a fraction of a microsecond: both search the
+    // index and then read one row, if necessary the first. The owner column precedes the body, so only the first page
+    // of a large row is read. A row with another id was found through a corrupt index.
     getOf: asArrays(
       db.prepare(`
         select ${columns} from (select (select seq from tasks where id = ?) as found) cross join tasks
