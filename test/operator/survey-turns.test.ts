@@ -136,7 +136,7 @@ describe('the thread', () => {
     rmSync(file);
     for (let look = 0; look < 2; look++)
       expect((await survey.list({ limit: 5 })).tasks).toMatchObject([{ id: request.id }]);
-    await expect.poll(() => heard).toContainEqual(expect.stringContaining('no thread can be started'));
+    await expect.poll(() => heard).toContainEqual(expect.stringContaining('no thread could be started'));
   });
 
   test('ends with its store, whoever is still looking', async () => {
@@ -151,7 +151,7 @@ describe('the thread', () => {
   test('keeps no process alive', async () => {
     const script = `
       import { openSqlite } from ${JSON.stringify(new URL('../../src/sqlite.ts', import.meta.url).href)};
-      const { survey } = await openSqlite(${JSON.stringify(temporaryFile())});
+      const { queries: survey } = await openSqlite(${JSON.stringify(temporaryFile())});
       console.log(JSON.stringify(await survey.list({ limit: 1 })));`;
     const { stdout } = await promisify(execFile)(
       process.execPath,

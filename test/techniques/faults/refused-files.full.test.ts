@@ -194,7 +194,7 @@ describe.skipIf(process.getuid?.() !== 0)('a user who may not write is told', ()
     const { code, message } = await failureToOpen(file, nobody);
     expect(code).toBe('STORE_NOT_OPENED');
     expect(message).toContain(file);
-    expect(message).toContain('this user may read and write there');
+    expect(message).toContain('this user can read and write there');
     expect(readdirSync(folder)).toEqual([]);
   });
 
@@ -204,7 +204,7 @@ describe.skipIf(process.getuid?.() !== 0)('a user who may not write is told', ()
     const { code, message } = await failureToOpen(file, nobody);
     expect(code).toBe('STORE_NOT_OPENED');
     expect(message).toContain(file);
-    expect(message).toContain('Choose a place where this user may write');
+    expect(message).toContain('Choose a location where this user can write');
     expect(existsSync(dirname(file))).toBe(false);
   });
 
@@ -226,7 +226,7 @@ describe.skipIf(process.getuid?.() !== 0)('a user who may not write is told', ()
     const { code, message } = await failureToOpen(file, nobody);
     expect(code).toBe('STORE_NOT_OPENED');
     expect(message).toContain(file);
-    expect(message).toContain('this user may read and write there');
+    expect(message).toContain('this user can read and write there');
   });
 });
 

@@ -83,7 +83,7 @@ test('a held task is tried again after five seconds, then after ten, then after 
     clock.advance(1);
   }
   await stuck;
-  expect(await tasks.get(id)).toMatchObject({ phase: 'waiting', stuck: { times: 4 } });
+  expect(await tasks.get(id)).toMatchObject({ phase: 'waiting', blocked: { times: 4 } });
   await worker.stop();
   await tasks.close();
 });
