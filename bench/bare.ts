@@ -1,7 +1,7 @@
 /**
  * The baseline: what `src/stores/sqlite/tasks/rows.ts` must read and write, in one transaction per operation, with the
  * values bound beforehand and nothing parsed. `same-rows.ts` checks that it still writes what the store writes.
- * What the store does besides (savepoints, seals, marks, looking for damage) is its own care, and so its own cost.
+ * What the store does besides (savepoints, the transaction counter, marks, checks for damage) is its own care, and so its own cost.
  */
 import type { SQLInputValue } from 'node:sqlite';
 import type { TaskWrite } from '../src/ports/change.ts';
@@ -94,15 +94,15 @@ function prepare(db: Connection) {
       select ${columns} from tasks where owner = ? and parent_id is null and seq < ? order by seq desc limit +?`),
     insert: db.prepare(insertTask),
     update: db.prepare(`
-      update tasks set epoch = ?, holder = ?, lease_until = ?, lease_ms = ?, ready = ?, wake_at = ?, deadline_at = ?,
-        purge_at = ?, standing = ?, body = ?, journals = journals + ?
+      update tasks set epoch = ?, worker = ?, lease_until = ?, lease_ms = ?, ready = ?, wake_at = ?, deadline_at = ?,
+        purge_at = ?, status = ?, body = ?, journals = journals + ?
       where seq = ?`),
     insertCommit: db.prepare(insertCommit),
   };
 }
 
 export const insertTask = `
-  insert into tasks (epoch, holder, lease_until, lease_ms, ready, wake_at, deadline_at, purge_at, standing, body,
+  insert into tasks (epoch, worker, lease_until, lease_ms, ready, wake_at, deadline_at, purge_at, status, body,
     journals, id, owner, tool, tool_version, parent_id, ordinal, created_at, idempotency_key)
   values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 

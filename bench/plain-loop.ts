@@ -93,7 +93,7 @@ export async function createPlainTables(url: string, schema: string): Promise<vo
     await client.query(`
       drop index ${schema}.tasks_in_turn;
       create index tasks_by_age on ${schema}.tasks (tool, tool_version, wake_at, seq)
-        where ready and holder is null`);
+        where ready and worker is null`);
   } finally {
     await client.end();
   }
@@ -204,7 +204,7 @@ function statements(schema: string, { taskColumns, commitColumns }: Life) {
       select seq, ${values(commitColumns, 3 + taskColumns.length).join(', ')} from made`,
     take: `
       select seq, id, body from ${schema}.tasks
-      where tool = $1 and tool_version = $2 and ready and wake_at <= $3 and holder is null
+      where tool = $1 and tool_version = $2 and ready and wake_at <= $3 and worker is null
       order by wake_at, seq limit $4 for update skip locked`,
     move: `
       with v as (select * from unnest($1::bigint[], $2::text[]) as v (seq, body)),

@@ -62,9 +62,9 @@ export async function existingStore(location: StoreLocation): Promise<() => Prom
 export async function storeWithTasks(location: StoreLocation): Promise<() => Promise<Database>> {
   const open = await existingStore(location);
   if (location.kind !== 'postgres') return open;
-  const { holdsTasks } = await import('../stores/postgres/presence.ts');
+  const { hasTasks } = await import('../stores/postgres/presence.ts');
   const { placeOf } = await import('../stores/postgres/connections/driver.ts');
-  if (!(await holdsTasks(location.url)))
+  if (!(await hasTasks(location.url)))
     throw new CommandFailed(
       `${placeOf(location.url)} does not contain tasks: check that --store names the database of a server. Nothing was changed.`,
     );

@@ -36,19 +36,19 @@ test.each([
   'update audit set at = 0',
   "update audit set action = 'created'",
   "update audit set task = 'c'",
-  "update audit set said = '{}'",
+  "update audit set body = '{}'",
 ])('no statement changes an entry: %s', async (sql) => {
   const file = temporaryFile();
   await written(file);
   const db = byHand(file);
-  expect(() => db.exec(sql)).toThrow('An entry of the audit log never changes.');
+  expect(() => db.exec(sql)).toThrow('Audit entries cannot be changed.');
 });
 
 test('no statement deletes what is not pruned', async () => {
   const file = temporaryFile();
   await written(file);
   const db = byHand(file);
-  expect(() => db.exec('delete from audit')).toThrow('is kept until its retention is over');
+  expect(() => db.exec('delete from audit')).toThrow('cannot be deleted before their retention has passed');
 });
 
 test('encrypted, nothing of reasons, details and sessions can be read in the file', async () => {
@@ -76,7 +76,7 @@ test('what was said of one entry cannot be put beside another', async () => {
   const file = temporaryFile();
   await written(file, encryption('first'));
   const db = byHand(file);
-  db.exec('update audit set said = (select said from audit order by seq desc limit 1) where seq = 1');
+  db.exec('update audit set body = (select body from audit order by seq desc limit 1) where seq = 1');
   const database = await openSqlite(file, { encryption: encryption('first') });
   onTestFinished(() => database.close());
   await expect(database.audit.read({ limit: 10 })).rejects.toThrow(withCode('STORE_CORRUPT'));

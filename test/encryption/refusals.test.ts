@@ -69,8 +69,12 @@ describe('what is no key is refused before anything is made:', () => {
     ['too short', { keys: { a: new Uint8Array(31) }, current: 'a' }, 'key a is not 32 bytes'],
     ['a passphrase', { keys: { a: 'correct horse battery staple' }, current: 'a' }, 'key a is not 32 bytes'],
     ['hex cut short', { keys: { a: 'ab'.repeat(31) }, current: 'a' }, 'key a is not 32 bytes'],
-    ['an id that is not there', { keys: { a: keyOf('a') }, current: 'b' }, 'the current key is b'],
-    ['an id with a blank', { keys: { 'a b': keyOf('a') }, current: 'a b' }, '"a b" is no id of a key'],
+    [
+      'an id that is not there',
+      { keys: { a: keyOf('a') }, current: 'b' },
+      'the current key b is not among the keys',
+    ],
+    ['an id with a blank', { keys: { 'a b': keyOf('a') }, current: 'a b' }, '"a b" is not a valid key id'],
   ])('%s', async (_, given, message) => {
     const file = temporaryFile();
     const opening = openSqlite(file, { encryption: given });

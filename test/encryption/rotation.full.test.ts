@@ -287,7 +287,7 @@ async function keysUsedIn(file: string): Promise<string[]> {
     'select value from results',
     'select opening as value from sessions',
     'select value from secrets',
-    'select said as value from audit',
+    'select body as value from audit',
   ];
   const values = (await Promise.all(columns.map((sql) => select(file, sql)))).flat();
   return [...new Set(values.map(({ value }) => keyNamedIn(value)))].sort();

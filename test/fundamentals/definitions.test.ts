@@ -39,5 +39,5 @@ test.each(['sqlite:tasks.db', undefined])('%s in the place of a store is refused
 test('a key whose environment variable is not set is said to be missing, not to be too short', () => {
   const open = () => sqlite('memory:', { encryption: { keys: { '2026-11': none }, current: '2026-11' } });
   expect(open).toThrow(withCode('STORE_NOT_UNLOCKED'));
-  expect(open).toThrow(/key 2026-11 was not given\. Set what it is read from/);
+  expect(open).toThrow(/key 2026-11 is empty\. Check the environment variable/);
 });

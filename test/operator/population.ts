@@ -89,7 +89,7 @@ function rowOf(task: Task) {
     tool_version: task.toolVersion,
     ordinal: 0,
     epoch: task.epoch,
-    holder: live?.worker?.name ?? null,
+    worker: live?.worker?.name ?? null,
     lease_until: live?.worker?.leaseUntil ?? null,
     lease_ms: live?.worker?.leaseMs ?? null,
     ready: live?.isReady ? 1 : null,
@@ -97,7 +97,7 @@ function rowOf(task: Task) {
     deadline_at: live?.deadlineAt ?? null,
     purge_at: task.phase === 'done' ? task.purgeAt : null,
     ended_at: task.phase === 'done' ? task.finishedAt : null,
-    standing: statusCodeOf(task),
+    status: statusCodeOf(task),
     created_at: task.createdAt,
     body: bodyOf(task).body,
   };

@@ -136,7 +136,7 @@ describe('the thread', () => {
     rmSync(file);
     for (let look = 0; look < 2; look++)
       expect((await survey.list({ limit: 5 })).tasks).toMatchObject([{ id: request.id }]);
-    await expect.poll(() => heard).toContainEqual(expect.stringContaining('no thread can be started'));
+    await expect.poll(() => heard).toContainEqual(expect.stringContaining('no thread could be started'));
   });
 
   test('ends with its store, even during a query', async () => {

@@ -107,14 +107,14 @@ test('the log of a worker says that it claimed a task', async () => {
   await expect.poll(events).toEqual(['created', 'claimed', 'finished']);
 });
 
-test('tables of a Holdfast before its first release are refused, and nothing is changed', async () => {
+test('tables of a Holdfast before the first release are refused, and nothing is changed', async () => {
   const { url, remove } = await emptyDatabase();
   onTestFinished(remove);
   await query(
     url,
     'create schema holdfast; create table holdfast.holdfast_schema (version integer primary key)',
   );
-  await expect(openPostgres(url)).rejects.toThrow(/before its first release.*another schema or database/);
+  await expect(openPostgres(url)).rejects.toThrow(/before the first release.*another schema or database/);
   const tables = await query(
     url,
     `select count(*)::integer as n from pg_tables where schemaname = 'holdfast'`,

@@ -21,7 +21,11 @@ beforeAll(async () => {
 afterAll(() => server.stop());
 
 test.each([
-  ['a wrong password', (right: URL) => (right.password = 'wrong-secret'), /refused the user or the password/],
+  [
+    'a wrong password',
+    (right: URL) => (right.password = 'wrong-secret'),
+    /rejected the user or the password/,
+  ],
   ['a database that is not there', (right: URL) => (right.pathname = '/nowhere'), /no such database/],
   ['a server that is not there', (right: URL) => (right.port = '1'), /cannot be reached \(ECONNREFUSED\)/],
   ['a machine that is not there', (right: URL) => (right.hostname = 'nowhere.invalid'), /Check the host/],

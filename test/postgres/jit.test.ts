@@ -20,7 +20,7 @@ test('on every connection that writes, reads or claims, compilation is off, what
     create table public.noted (what text, jit text);
     ${noting('writes')};
     create trigger note after insert or update on holdfast.tasks execute function public.note_writes();
-    create or replace function holdfast.leave_out(before double precision, most integer)
+    create or replace function holdfast.leave_out(before double precision, max_passes integer)
       returns integer language plpgsql as $$ begin ${note('reads')}; return 0; end $$`,
   );
   const tool = durableTool('tool', { task: 'always' }, async (_, task) => {

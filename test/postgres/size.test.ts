@@ -19,8 +19,8 @@ test('a sample of a large table gives about what all of its rows take, and remov
   await query(
     url,
     `alter table holdfast.tasks set (autovacuum_enabled = off);
-    insert into holdfast.tasks (id, owner, tool, tool_version, ordinal, epoch, purge_at, standing, created_at, body)
-    select id || n, owner, tool, tool_version, ordinal, epoch, 1e15, standing, created_at, body || repeat(' ', n % 900)
+    insert into holdfast.tasks (id, owner, tool, tool_version, ordinal, epoch, purge_at, status, created_at, body)
+    select id || n, owner, tool, tool_version, ordinal, epoch, 1e15, status, created_at, body || repeat(' ', n % 900)
     from holdfast.tasks, generate_series(1, ${many}) n`,
   );
   const [{ body }] = (await query(

@@ -33,7 +33,7 @@ describe.each(callers)('killed %s, the next process on the same store', (_, call
     const first = await serve({ file: place.database, window: '1h' });
     first.client(caller).openCall('nap', { trace: place.work().trace, ms: 1_500 });
     // Parked: no worker holds it.
-    await expect.poll(() => place.tasks().map((task) => 'holder' in task)).toEqual([false]);
+    await expect.poll(() => place.tasks().map((task) => 'worker' in task)).toEqual([false]);
     await first.kill();
 
     await serve({ file: place.database });
@@ -64,7 +64,7 @@ test('the subtasks of a plain call whose server was killed do not run on', async
   first.client({ tasks: false }).openCall('parent', place.work());
   await expect.poll(() => place.trace()).toContain('second');
   // The parent waits for its subtask, in no worker's hands.
-  await expect.poll(() => place.tasks().map((task) => 'holder' in task)).toEqual([false, true]);
+  await expect.poll(() => place.tasks().map((task) => 'worker' in task)).toEqual([false, true]);
   await first.kill();
 
   await serve({ file: place.database });

@@ -211,5 +211,5 @@ async function refuses(server: Awaited<ReturnType<typeof serve>>): Promise<void>
 
 /** Whether each task waits in nobody's hands. */
 function asleep(place: Place): () => boolean[] {
-  return () => (existsSync(place.database) ? place.tasks().map((task) => !('holder' in task)) : []);
+  return () => (existsSync(place.database) ? place.tasks().map((task) => !('worker' in task)) : []);
 }

@@ -19,19 +19,19 @@ import {
   placeOf,
   sessionSettingsOf,
   settingsOf,
+  toStoreError,
   verified,
-  worded,
   writerSettings,
 } from './connections/driver.ts';
 import { Connections } from './connections/pool.ts';
-import { forgetOldLanes } from './connections/write-lanes.ts';
+import { deleteOldLanes } from './connections/write-lanes.ts';
 import { rekeyPostgres } from './encryption/rekey.ts';
 import { Vault } from './encryption/vault.ts';
 import { postgresQueries } from './query/query.ts';
 import { applicationNameOf, type DirectClient, Liveness } from './queue/process-liveness.ts';
 import { PostgresQueue } from './queue/queue.ts';
 import { ReadyTasks } from './queue/ready-tasks.ts';
-import { checkServer, forgetForeignTransactions, migrate, requestSql } from './schema.ts';
+import { checkServer, migrate, requestSql, resetForeignTransactions } from './schema.ts';
 import { postgresTables } from './tables.ts';
 import { Commands, lanes } from './tasks/commands.ts';
 import { Feed } from './tasks/feed.ts';
@@ -42,34 +42,34 @@ import { postgresStore } from './tasks/store.ts';
 
 export interface PostgresDatabase extends Database {
   /**
-   * Re-encrypts all values that are not encrypted with the newest key, and reports how many values there are under
-   * which key. When none is left under a key, that key can be removed from `encryption`.
+   * Re-encrypts all values that are not encrypted with the newest key, and reports the number of values for each key. A
+   * key that encrypts no values can be removed from `encryption`.
    */
   rekey(): Promise<RekeyReport>;
 }
 
 export interface PostgresOptions {
   readonly clock?: Clock;
-  /** The schema in which the tables are. Default `'holdfast'`. */
+  /** The schema of the tables. Default `'holdfast'`. */
   readonly schema?: string;
-  /** Connections of this process, and one more on which it listens. Default 10. */
+  /** The number of connections of this process, plus one for notifications. Default 10. */
   readonly connections?: number;
   /**
-   * Where the server itself can be reached, if the URL leads to a connection pooler: for the connection on which this
-   * process listens and shows that it is alive. Behind a pooler without it, tasks of a killed process are taken over
-   * when their leases expire, and changes of other processes are found by polling.
+   * The URL of the server itself, if the main URL leads to a connection pooler. Used for the connection that receives
+   * notifications and shows that this process is alive. Without it, tasks of a killed process are taken over only when
+   * their leases expire, and changes of other processes are found by polling.
    */
   readonly directUrl?: string;
-  /** The longest that one statement may take, in milliseconds. Default 30,000. */
+  /** The maximum duration of one statement, in milliseconds. Default 30,000. */
   readonly statementTimeout?: number;
-  /** Encrypts what callers, handlers and peers say. A database that is encrypted cannot be opened without. */
+  /** Encrypts all data of callers, handlers and peers. An encrypted database cannot be opened without its keys. */
   readonly encryption?: Encryption;
 }
 
-/** How often a server that is starting is asked again. */
+/** How often a connection to a starting server is retried. */
 const startingMs = 100;
 
-/** Opens a database of tasks on a Postgres server. Its tables are made if they are not there. */
+/** Opens a task database on a Postgres server. Creates the tables if they do not exist. */
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<PostgresDatabase> {
   const place = placeOf(url);
   const { schema = 'holdfast', clock = systemClock, connections: max = 10, directUrl } = options;
@@ -79,15 +79,15 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   const limits = { statementMs: options.statementTimeout ?? 30_000 };
   const config = clientConfig(url, limits);
   const name = newId();
-  const letGo = keepAlive();
+  const stopKeepAlive = keepAlive();
   const opened: { close(): Promise<void> }[] = [];
   try {
     const isDirect = await whenStarted(() => hasSessions(pg, config));
     const poolOf = (size: number, ...settings: readonly string[]) => {
       const verify = isDirect ? verified([...sessionSettingsOf(limits), ...settings]) : undefined;
-      // An open store alone keeps no process alive.
+      // An open store does not keep the process alive.
       const shared = { max: size, allowExitOnIdle: true, idleTimeoutMillis: 30_000 };
-      // A pooler would show this name also when this process is gone.
+      // A pooler would keep this name after this process has ended.
       const application_name = isDirect ? applicationNameOf(name) : 'holdfast';
       const pool = new pg.Pool({ ...config, ...shared, application_name, ...(verify && { verify }) });
       const connections = new Connections(pool, place, isDirect ? undefined : settingsOf(limits));
@@ -102,7 +102,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
       client.on('error', () => {});
       await client.connect();
       (client as unknown as { connection: { stream: { unref(): void } } }).connection.stream.unref();
-      // What is sent here is lost with a crash anyway: no commit waits for the disk.
+      // Notifications do not survive a crash anyway, so commits need not wait for the disk.
       const settings = [...sessionSettingsOf(limits), 'synchronous_commit = off'];
       await client.query(settings.map((setting) => `set ${setting}`).join('; '));
       return client;
@@ -112,27 +112,27 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
         'STORE_NOT_OPENED',
         placeOf(directUrl),
         'the direct URL leads to a connection pooler too',
-        'Give the address of the Postgres server itself, or leave it out.',
+        'Set it to the URL of the Postgres server itself, or omit it.',
       );
     const isListening = isDirect || directUrl !== undefined;
     const liveness = new Liveness({ name, connections, schema, connect: isListening ? connect : undefined });
     opened.unshift(liveness);
     await checkServer(connections, place);
     await migrate(connections, schema, place);
-    await forgetForeignTransactions(connections, schema);
+    await resetForeignTransactions(connections, schema);
     const vault = new Vault({ connections, schema, keys, place });
     await vault.open();
     await liveness.start();
     return await assemble({ connections, writers, vault, liveness, schema, clock, place });
   } catch (error) {
     for (const one of opened) await one.close().catch(() => {});
-    throw worded(error, place);
+    throw toStoreError(error, place);
   } finally {
-    letGo();
+    stopKeepAlive();
   }
 }
 
-/** While something is waited for: connections that do nothing keep no process alive. */
+/** Keeps the process alive while something is pending, because idle connections do not. */
 function keepAlive(): () => void {
   const timer = runtime.setInterval(() => {}, 60_000);
   return () => runtime.clearInterval(timer);
@@ -152,7 +152,7 @@ async function assemble(parts: {
   for (const pool of [connections, writers]) pool.onBroken(() => cache.clear());
   liveness.onMissed(() => cache.clear());
   const rows = new Rows(connections, vault, schema);
-  await forgetOldLanes(connections, schema);
+  await deleteOldLanes(connections, schema);
   const feed = new Feed(connections, vault, liveness, schema);
   await feed.start();
   const ready = new ReadyTasks(schema, () => liveness.dead);
@@ -163,7 +163,7 @@ async function assemble(parts: {
   const queue = new PostgresQueue({ connections, feed, liveness, clock, cache, schema });
   let rekeying: Promise<RekeyReport> | undefined;
   const close = async () => {
-    const letGo = keepAlive();
+    const stopKeepAlive = keepAlive();
     try {
       await commands.close();
       queue.close();
@@ -171,7 +171,7 @@ async function assemble(parts: {
       await liveness.close();
       for (const pool of [writers, connections]) await pool.close();
     } finally {
-      letGo();
+      stopKeepAlive();
     }
   };
   const tables = postgresTables({ connections, vault, schema, place });
@@ -191,7 +191,7 @@ async function assemble(parts: {
           'STORE_NOT_OPENED',
           place,
           'a connection was lost',
-          'Check that Postgres runs, and its own log.',
+          'Check that Postgres is running, and read its log.',
         );
       for (const pool of [connections, writers]) pool.onBroken(() => listener(lost()));
     },
@@ -210,19 +210,19 @@ function checkOptions(place: string, schema: string, connections: number): void 
     throw new StoreError(
       'STORE_NOT_OPENED',
       place,
-      `"${schema}" is no name for a schema here`,
-      'Use lower-case letters, digits and underscores, 41 at most.',
+      `"${schema}" is not a valid schema name`,
+      'Use at most 41 lower-case letters, digits and underscores.',
     );
   if (!Number.isInteger(connections) || connections < 5)
     throw new StoreError(
       'STORE_NOT_OPENED',
       place,
       `${connections} connections are too few`,
-      'Allow at least 5: three write, the others read.',
+      'Use at least 5: three for writing, the others for reading.',
     );
 }
 
-/** A server that has just been started says so for a while. */
+/** Retries while the server is starting. */
 function whenStarted<T>(act: () => Promise<T>): Promise<T> {
   return retried(act, isStarting, startingMs);
 }

@@ -1,13 +1,13 @@
-/** Whether there are tasks in a database. Asking changes nothing there, where opening it would make tables. */
-import { clientConfig, loadDriver, placeOf, queryOnce, wording } from './connections/driver.ts';
+/** Checks whether a database contains tasks. Unlike opening a store, this creates no tables. */
+import { clientConfig, loadDriver, placeOf, queryOnce, withStoreErrors } from './connections/driver.ts';
 
 const askMs = 10_000;
 
-export async function holdsTasks(url: string, schema = 'holdfast'): Promise<boolean> {
+export async function hasTasks(url: string, schema = 'holdfast'): Promise<boolean> {
   const place = placeOf(url);
   const pg = await loadDriver(place);
   const config = clientConfig(url, { statementMs: askMs });
   const text = 'select to_regclass($1) is not null as found';
-  const [row] = await wording(place, () => queryOnce(pg, config, text, [`${schema}.schema_version`]));
+  const [row] = await withStoreErrors(place, () => queryOnce(pg, config, text, [`${schema}.schema_version`]));
   return row.found;
 }

@@ -1,5 +1,5 @@
 import type { Tables, Value } from '../shared/tables.ts';
-import { type Statement, wording } from './connections/driver.ts';
+import { type Statement, withStoreErrors } from './connections/driver.ts';
 import type { Connections } from './connections/pool.ts';
 import { named, name as stored } from './encryption/cells.ts';
 import type { Vault } from './encryption/vault.ts';
@@ -23,7 +23,7 @@ export function postgresTables(parts: {
     cells: vault,
     name: stored,
     read: <Row, T>(text: string, values: readonly Value[], use: (row: Row) => T) =>
-      wording(place, async () => {
+      withStoreErrors(place, async () => {
         const rows = await connections.query<Record<string, unknown>>(statementOf(text), values);
         return rows.map((row) => use(withNames(row) as Row));
       }),
@@ -35,13 +35,13 @@ export function postgresTables(parts: {
   };
 }
 
-/** Postgres numbers the values that others mark with question marks. */
+/** Replaces question marks with the numbered parameters of Postgres. */
 export function numbered(text: string): string {
   let count = 0;
   return text.replaceAll('?', () => `$${++count}`);
 }
 
-/** A row in which names are what they were before they were made fit for Postgres. */
+/** Decodes the names in a row. */
 export function withNames<R extends Readonly<Record<string, unknown>>>(row: R): R {
   const names = ['id', 'owner', 'tool', 'task', 'answering']
     .filter((column) => typeof row[column] === 'string')

@@ -1,58 +1,58 @@
-/** Entries of the audit log as rows: what SQL must find or compare has columns of its own, the rest is `said`. */
+/** Audit entries as rows. Fields that SQL searches or compares are columns; `body` holds the rest as JSON. */
 import type { Audit, AuditAction, AuditEntry } from '../../ports/audit.ts';
 import type { Cells } from './encryption/cells.ts';
 import { numberIn } from './query/cursor.ts';
 import { conditions } from './query/sql.ts';
 import type { Tables, Value } from './tables.ts';
 
-const saidColumn = 'audit.said';
-/** How many rows a page may pass, so that a query that finds little does not hold up others. */
-const maxPassed = 10_000;
+const bodyColumn = 'audit.body';
+/** How many rows one page may scan. A query with few matches then does not delay others. */
+const maxScanned = 10_000;
 
 export interface AuditRow<Text> {
   readonly at: number;
   readonly action: AuditAction;
   readonly owner: string | null;
   readonly task: string | null;
-  readonly said: Text;
+  readonly body: Text;
 }
 
-/** What an encrypted value is bound to: beside another owner's name it can no longer be read. */
-export function placeOfSaid({ at, action, owner, task }: Omit<AuditRow<unknown>, 'said'>): string {
+/** An encrypted body is bound to these columns. Moved to a row with another owner, it cannot be decrypted. */
+export function bodyLocation({ at, action, owner, task }: Omit<AuditRow<unknown>, 'body'>): string {
   return JSON.stringify([at, action, owner, task]);
 }
 
-/** An entry as a row, as statements take it. */
-export function saidOf<Text extends Value>(
+/** The entry as values for a statement. */
+export function auditRow<Text extends Value>(
   entry: AuditEntry,
   { cells, name }: Pick<Tables<Text>, 'cells' | 'name'>,
 ): AuditRow<Text> {
-  const { at, action, owner, taskId: task, ...said } = entry;
-  const place = placeOfSaid({ at, action, owner, task });
+  const { at, action, owner, taskId: task, ...rest } = entry;
+  const location = bodyLocation({ at, action, owner, task });
   return {
     ...{ at, action },
     owner: owner === null ? null : name(owner),
     task: task === null ? null : name(task),
-    said: cells.write(JSON.stringify(said), saidColumn, place),
+    body: cells.write(JSON.stringify(rest), bodyColumn, location),
   };
 }
 
 function entryOf<Text>(row: AuditRow<Text>, cells: Cells<Text>): AuditEntry {
   const { at, action, owner, task: taskId } = row;
-  const said = JSON.parse(cells.read(row.said, saidColumn, placeOfSaid(row)));
-  return { at, action, owner, taskId, ...said };
+  const rest = JSON.parse(cells.read(row.body, bodyColumn, bodyLocation(row)));
+  return { at, action, owner, taskId, ...rest };
 }
 
 export function storedAudit<Text extends Value>(tables: Tables<Text>): Audit {
   const { cells, prefix, name } = tables;
   const audit = `${prefix}audit`;
-  const insert = `insert into ${audit} (at, action, owner, task, said) values (?, ?, ?, ?, ?)`;
+  const insert = `insert into ${audit} (at, action, owner, task, body) values (?, ?, ?, ?, ?)`;
   return {
     async append(entries) {
       await tables.writeCells(insert, () =>
         entries.map((entry) => {
-          const { at, action, owner, task, said } = saidOf(entry, tables);
-          return [at, action, owner, task, said];
+          const { at, action, owner, task, body } = auditRow(entry, tables);
+          return [at, action, owner, task, body];
         }),
       );
     },
@@ -62,13 +62,13 @@ export function storedAudit<Text extends Value>(tables: Tables<Text>): Audit {
         ['task = ?', taskId && name(taskId)],
         ['owner = ?', owner && name(owner)],
       ]);
-      const passing = `
-        select max(seq) as last, count(*) as passed
-        from (select seq from ${audit} where ${own.texts.join(' and ')} order by seq limit ${maxPassed}) as passed`;
-      type Passed = { readonly last: number; readonly passed: number };
-      const [end] = await tables.read(passing, own.values, (row: Passed) => row);
-      const { last, passed } = end!;
-      if (passed === 0) return { entries: [] };
+      const scan = `
+        select max(seq) as last, count(*) as scanned
+        from (select seq from ${audit} where ${own.texts.join(' and ')} order by seq limit ${maxScanned}) as scanned`;
+      type Scan = { readonly last: number; readonly scanned: number };
+      const [end] = await tables.read(scan, own.values, (row: Scan) => row);
+      const { last, scanned } = end!;
+      if (scanned === 0) return { entries: [] };
       const wanted = conditions<Value>([
         ['seq <= ?', last],
         ['action = ?', action],
@@ -82,7 +82,7 @@ export function storedAudit<Text extends Value>(tables: Tables<Text>): Audit {
       );
       const entries = found.slice(0, limit).map(({ entry }) => entry);
       if (found.length > limit) return { entries, nextCursor: String(found[limit - 1]!.seq) };
-      return passed === maxPassed ? { entries, nextCursor: String(last) } : { entries };
+      return scanned === maxScanned ? { entries, nextCursor: String(last) } : { entries };
     },
     async prune(before, limit) {
       const old = `select seq from ${audit} where at < ? order by at limit ?`;
@@ -90,11 +90,11 @@ export function storedAudit<Text extends Value>(tables: Tables<Text>): Audit {
       if (!oldest) return 0;
       const pruned = `update ${prefix}audit_pruned set before = ? where before < ?`;
       await tables.write(pruned, [before, before]);
-      const gone = await tables.write(`delete from ${audit} where seq in (${old}) returning seq`, [
+      const deleted = await tables.write(`delete from ${audit} where seq in (${old}) returning seq`, [
         before,
         limit,
       ]);
-      return gone.length;
+      return deleted.length;
     },
   };
 }

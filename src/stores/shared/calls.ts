@@ -2,16 +2,16 @@ import type { TaskId } from '../../model/task.ts';
 import type { Calls } from '../../ports/calls.ts';
 import type { Tables, Value } from './tables.ts';
 
-/** In the words of a database: the request of a call, and whether the call came in a session. */
+/** SQL expressions on `answering`: the request id of a call, and whether the call came in a session. */
 export interface RequestSql {
-  readonly request: string;
+  readonly requestId: string;
   readonly isInSession: string;
 }
 
-/** `onChanged` is called when a row of a task has changed. */
+/** Calls `onChanged` after every change of a task's row. */
 export function storedCalls<Text extends Value>(
   tables: Tables<Text>,
-  { request, isInSession }: RequestSql,
+  { requestId: request, isInSession }: RequestSql,
   onChanged: (id: TaskId) => void = () => {},
 ): Calls {
   const { name } = tables;

@@ -1,10 +1,10 @@
 import type { Task, TaskId } from '../../model/task.ts';
 import type { Page } from '../../ports/store.ts';
 
-/** What was read contradicts itself, though the database saw nothing wrong with it. */
+/** Stored data is inconsistent, although the database itself reports no error. */
 export class Corrupt extends Error {}
 
-/** The same of what one task consists of: no other task is affected. */
+/** The data of one task is corrupt. No other task is affected. */
 export class CorruptRecord extends Corrupt {
   readonly taskId: TaskId;
 
@@ -14,16 +14,16 @@ export class CorruptRecord extends Corrupt {
   }
 }
 
-/** What reading the record of one task threw; if it is damage, it names that task. */
+/** Converts an error from reading a task. An error about corrupt data becomes a `CorruptRecord` with the task's id. */
 export function corruptionOf(id: () => TaskId, error: unknown): unknown {
-  const isDamage = error instanceof Corrupt || error instanceof SyntaxError;
-  if (!isDamage || error instanceof CorruptRecord) return error;
-  // The message of a SyntaxError quotes what it could not parse, which may be anything that was sent.
+  const isCorruption = error instanceof Corrupt || error instanceof SyntaxError;
+  if (!isCorruption || error instanceof CorruptRecord) return error;
+  // The message of a SyntaxError quotes the text, which may contain any user data.
   const problem = error instanceof Corrupt ? error.message : 'a stored value is not readable';
   return new CorruptRecord(id(), problem, error);
 }
 
-/** Runs what reads the record of one task. */
+/** Runs `read`, which reads the data of one task. */
 export function readingTask<T>(id: TaskId, read: () => T): T {
   try {
     return read();
@@ -33,19 +33,19 @@ export function readingTask<T>(id: TaskId, read: () => T): T {
 }
 
 /** The tasks that can be read, and the ids of those that cannot. */
-export function soundOnly<Row>(
+export function readableTasks<Row>(
   rows: readonly Row[],
   read: (row: Row) => Task,
 ): Pick<Page, 'tasks' | 'corrupt'> {
   const tasks: Task[] = [];
-  const damaged: TaskId[] = [];
+  const corrupt: TaskId[] = [];
   for (const row of rows) {
     try {
       tasks.push(read(row));
     } catch (error) {
       if (!(error instanceof CorruptRecord)) throw error;
-      damaged.push(error.taskId);
+      corrupt.push(error.taskId);
     }
   }
-  return damaged.length > 0 ? { tasks, corrupt: damaged } : { tasks };
+  return corrupt.length > 0 ? { tasks, corrupt } : { tasks };
 }

@@ -1,46 +1,47 @@
-/** The look-ups of a store: those that the rows of a database answer, and those that one statement answers in any. */
-
+/**
+ * The read methods of a store. Each database implements some itself; the others are one statement for all databases.
+ */
 import type { TaskId } from '../../model/task.ts';
 import type { Due, Store } from '../../ports/store.ts';
-import { Corrupt, readingTask, soundOnly } from './corrupt.ts';
+import { Corrupt, readableTasks, readingTask } from './corrupt.ts';
 import { numberBefore } from './query/cursor.ts';
 import type { Tables, Value } from './tables.ts';
 import { eventsIn, type TaskRow, taskOf } from './task-texts.ts';
 
-type OfRows = 'get' | 'family' | 'asking' | 'journal';
-type OfTables = 'childIds' | 'list' | 'count' | 'commitsOf' | 'due';
+type PerDatabase = 'get' | 'family' | 'asking' | 'journal';
+type Shared = 'childIds' | 'list' | 'count' | 'commitsOf' | 'due';
 
-/** They answer at once or later. */
+/** Synchronous or asynchronous. */
 type Rows = {
-  readonly [L in OfRows]: (
+  readonly [L in PerDatabase]: (
     ...given: Parameters<Store[L]>
   ) => ReturnType<Store[L]> | Awaited<ReturnType<Store[L]>>;
 };
 
-/** `look` refuses when the store is closed, and puts errors into words. */
-export function lookUps<Text extends Value>(
+/** `read` runs a function. It throws if the store is closed, and converts errors to `StoreError`. */
+export function lookups<Text extends Value>(
   rows: Rows,
   tables: Tables<Text>,
-  look: <T>(read: () => T | Promise<T>) => T | Promise<T>,
-): Pick<Store, OfRows | OfTables> {
-  const stored = inTables(tables);
+  read: <T>(act: () => T | Promise<T>) => T | Promise<T>,
+): Pick<Store, PerDatabase | Shared> {
+  const shared = sharedLookups(tables);
   return {
-    get: async (id, owner) => look(() => rows.get(id, owner)),
-    family: async (id) => look(() => rows.family(id)),
-    asking: async (rootId) => look(() => rows.asking(rootId)),
-    journal: async (id) => look(() => rows.journal(id)),
-    childIds: async (id) => look(() => stored.childIds(id)),
-    list: async (query) => look(() => stored.list(query)),
-    count: async (owner, what, upTo) => look(() => stored.count(owner, what, upTo)),
-    commitsOf: async (id, afterVersion, limit) => look(() => stored.commitsOf(id, afterVersion, limit)),
-    due: async (what, now, limit) => look(() => stored.due(what, now, limit)),
+    get: async (id, owner) => read(() => rows.get(id, owner)),
+    family: async (id) => read(() => rows.family(id)),
+    asking: async (rootId) => read(() => rows.asking(rootId)),
+    journal: async (id) => read(() => rows.journal(id)),
+    childIds: async (id) => read(() => shared.childIds(id)),
+    list: async (query) => read(() => shared.list(query)),
+    count: async (owner, what, upTo) => read(() => shared.count(owner, what, upTo)),
+    commitsOf: async (id, afterVersion, limit) => read(() => shared.commitsOf(id, afterVersion, limit)),
+    due: async (what, now, limit) => read(() => shared.due(what, now, limit)),
   };
 }
 
-function inTables<Text extends Value>(tables: Tables<Text>): Pick<Store, OfTables> {
+function sharedLookups<Text extends Value>(tables: Tables<Text>): Pick<Store, Shared> {
   const { prefix, cells, name, by, read } = tables;
   const tasks = `${prefix}tasks`;
-  // SQLite recompiles a statement with a bare `limit ?` each time the limit is bound.
+  // SQLite recompiles a statement with `limit ?` each time the limit is bound.
   const limited = 'limit cast(? as bigint)';
   const dueSql: Readonly<Record<Due, string>> = {
     deadline: `select id from ${tasks} where deadline_at <= ? order by deadline_at ${limited}`,
@@ -57,7 +58,7 @@ function inTables<Text extends Value>(tables: Tables<Text>): Pick<Store, OfTable
   });
   const countSql = {
     stored: counted(`${tasks} ${by('tasks_by_owner')} where parent_id is null`),
-    // Every root that is done has a moment when it goes.
+    // Every finished root has a `purge_at`.
     live: counted(`${tasks} ${by('tasks_live')} where parent_id is null and purge_at is null`),
   };
   const commitsSql = `
@@ -68,20 +69,20 @@ function inTables<Text extends Value>(tables: Tables<Text>): Pick<Store, OfTable
       type Row = { readonly id: TaskId; readonly parent_id: string; readonly ordinal: number };
       const parent = name(id);
       const rows = await read(childrenSql, [parent], (row: Row) => row);
-      confirm(rows.every(({ parent_id, ordinal }, place) => parent_id === parent && ordinal === place));
+      expectIndex(rows.every(({ parent_id, ordinal }, index) => parent_id === parent && ordinal === index));
       return rows.map((row) => row.id);
     },
     async list({ owner, limit, cursor }) {
       const before = numberBefore(cursor);
       type Row = TaskRow<Text> & { readonly seq: number };
       const rows = await read(listSql, [name(owner), before, limit + 1], (row: Row) => row);
-      confirm(rows.every(({ seq }, i) => seq < (rows[i - 1]?.seq ?? before)));
-      const page = soundOnly(rows.slice(0, limit), (row) => taskOf(row, cells));
-      confirm(page.tasks.every((task) => task.owner === owner));
+      expectIndex(rows.every(({ seq }, i) => seq < (rows[i - 1]?.seq ?? before)));
+      const page = readableTasks(rows.slice(0, limit), (row) => taskOf(row, cells));
+      expectIndex(page.tasks.every((task) => task.owner === owner));
       return rows.length > limit ? { ...page, nextCursor: String(rows[limit - 1]!.seq) } : page;
     },
     async count(owner, what, upTo) {
-      // Without a limit there is nothing that a database would call a number.
+      // `upTo` may be Infinity, which no database accepts.
       const limit = Math.min(upTo, Number.MAX_SAFE_INTEGER);
       const { all, own } = countSql[what];
       const given = owner === undefined ? [limit] : [name(owner), limit];
@@ -101,7 +102,10 @@ function inTables<Text extends Value>(tables: Tables<Text>): Pick<Store, OfTable
   };
 }
 
-/** An index of which a page was overwritten with another may lead anywhere; nobody may be shown the tasks of others. */
-export function confirm(isWhatWasAskedFor: boolean): void {
-  if (!isWhatWasAskedFor) throw new Corrupt('an index leads to the wrong tasks');
+/**
+ * Throws unless the rows match the query. A corrupt index can return any row, and no caller may see the tasks of
+ * another owner.
+ */
+export function expectIndex(isCorrect: boolean): void {
+  if (!isCorrect) throw new Corrupt('an index points to the wrong tasks');
 }

@@ -2,7 +2,7 @@ import { pause, runtime } from '../../runtime/runtime.ts';
 
 const giveUpMs = 30_000;
 
-/** What `act` returns. As long as its error is temporary, it is called again after a pause. */
+/** Returns the result of `act`. Retries it after a pause while it fails with a temporary error. */
 export async function retried<T>(
   act: () => T | Promise<T>,
   isTemporary: (error: unknown) => boolean,

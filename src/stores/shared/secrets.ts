@@ -5,7 +5,7 @@ import type { Tables, Value } from './tables.ts';
 
 export const secretColumn = 'secrets.value';
 
-/** Secrets as rows. Whoever asks for one first makes it: a race ends with the same one for all. */
+/** Secrets as rows. The first reader of a secret creates it; in a race all processes get the same one. */
 export function storedSecrets<Text extends Value>(tables: Tables<Text>): Secrets {
   const { cells, prefix } = tables;
   const insert = `insert into ${prefix}secrets (name, value) values (?, ?) on conflict do nothing`;

@@ -1,23 +1,23 @@
-/** A database as it is used by what is written once for all of them: sessions, secrets, calls and the audit log. */
+/** The small database port of the shared code: sessions, secrets, calls and the audit log. */
 import type { Cells } from './encryption/cells.ts';
 
 export type Value = string | number | null | Uint8Array;
 
 /**
- * In statements the names of tables begin with `prefix`, and each question mark stands for a value. In rows, texts that
- * were stored with `name` are what they were before.
+ * In statements, table names begin with `prefix` and each question mark is a value. In rows, texts that were stored
+ * with `name` are decoded.
  */
 export interface Tables<Text extends Value> {
   readonly prefix: string;
   readonly cells: Cells<Text>;
-  /** Goes after a table and names the index to use, where the planner needs that. */
+  /** Follows a table name and selects the index, on databases whose planner needs that. */
   by(index: string): string;
-  /** How a text that is looked for as it is stands in its column. */
+  /** Encodes a text that SQL compares as it is, such as an id or an owner. */
   name(text: string): string;
-  /** The rows of a statement that only reads, as `use` returns them. */
+  /** Runs a read-only statement and maps its rows with `use`. */
   read<Row, T>(text: string, values: readonly Value[], use: (row: Row) => T): Promise<T[]>;
-  /** A statement that may be run twice. */
+  /** Runs a statement that is safe to repeat. */
   write<Row>(text: string, values: readonly Value[]): Promise<Row[]>;
-  /** One that writes cells, for the values of each row. `rows` is called in its transaction. */
+  /** Runs a statement that writes cells once for each row. Calls `rows` inside the transaction. */
   writeCells(text: string, rows: () => readonly (readonly Value[])[]): Promise<void>;
 }

@@ -5,7 +5,7 @@ import type { Task } from '../../model/task.ts';
 import { aTask } from '../../testing/fixtures.ts';
 import { bodyOf, eventsIn, eventsText, taskIn } from './task-texts.ts';
 
-test('a task is read as it was written, with what its body leaves out', () => {
+test('a task is read as it was written, including the defaults that its body omits', () => {
   const { task } = create(undefined, aTask(), 1) as { task: Task };
   expect(bodyOf(task).body).not.toMatch(/rootId|ordinal|depth|hildCount|inputs/);
   const subtask = {

@@ -1,7 +1,6 @@
 /**
- * Tasks and events as the texts in their cells: JSON without what nearly all of them repeat. The body of a task leaves out
- * defaults; the two most frequent events have no names. Large results have a row of their own, so that polling and listing
- * stay cheap.
+ * Tasks and events as compact JSON. A task omits fields with their default values; the two most frequent events are
+ * stored without field names. Large results are stored in a separate row, which keeps polling and listing cheap.
  */
 import type { TaskEvent } from '../../model/event.ts';
 import type { Json } from '../../model/json.ts';
@@ -12,24 +11,24 @@ import type { Cells } from './encryption/cells.ts';
 
 // --- Tasks ------------------------------------------------------------------------------------------------
 
-/** In characters of JSON. */
+/** Length of the JSON, in characters. */
 const largeResult = 256 * 1024;
 
-/** A result in a row of its own; what is left here is how long it is. */
-type ResultApart = Extract<Outcome, { kind: 'result' }> & { readonly apart: number };
+/** A result that is stored in a separate row. `apart` is its length. */
+type SeparateResult = Extract<Outcome, { kind: 'result' }> & { readonly apart: number };
 
-export function hasResultApart(task: Task): task is DoneTask & { readonly outcome: ResultApart } {
-  return task.phase === 'done' && isApart(task.outcome);
+export function hasSeparateResult(task: Task): task is DoneTask & { readonly outcome: SeparateResult } {
+  return task.phase === 'done' && isSeparate(task.outcome);
 }
 
 export function isEndedRoot(task: Task): task is DoneTask {
   return task.phase === 'done' && task.parentId === undefined;
 }
 
-/** The row's text, and the result to be kept apart, if it is large and not there already. */
+/** The text for the row, and the result for a separate row, if it is large and not stored there yet. */
 export function bodyOf(task: Task): { readonly body: string; readonly large?: string } {
   const outcome = task.phase === 'done' ? task.outcome : task.heldOutcome;
-  if (outcome?.kind !== 'result' || isApart(outcome)) return { body: taskText(task) };
+  if (outcome?.kind !== 'result' || isSeparate(outcome)) return { body: taskText(task) };
   const large = JSON.stringify(outcome.value);
   if (large.length <= largeResult) return { body: taskText(task) };
   const apart = { ...outcome, value: null, apart: large.length };
@@ -72,13 +71,13 @@ export interface TaskRow<Text> {
 
 export function taskOf<Text>({ id, body, lease_until }: TaskRow<Text>, cells: Cells<Text>): Task {
   const task = readingTask(id, () => taskIn(cells.read(body, 'tasks.body', id)));
-  if (task.id !== id) throw new CorruptRecord(id, 'what stands there is not this task');
+  if (task.id !== id) throw new CorruptRecord(id, 'its row contains another task');
   return withLease(task, lease_until);
 }
 
-/** The task with the result that was kept apart. */
+/** The task with its result from the separate row. */
 export function withResult<Text>(
-  task: DoneTask & { readonly outcome: ResultApart },
+  task: DoneTask & { readonly outcome: SeparateResult },
   stored: Text,
   cells: Cells<Text>,
 ): Task {
@@ -87,20 +86,20 @@ export function withResult<Text>(
   return { ...task, outcome: { ...outcome, value } };
 }
 
-/** Leases are renewed in their column alone. */
+/** Renewing a lease updates only its column, not the body. */
 export function withLease(task: Task, leaseUntil: number | null): Task {
   if (leaseUntil === null || task.phase === 'done' || !task.worker || task.worker.leaseUntil === leaseUntil)
     return task;
   return { ...task, worker: { ...task.worker, leaseUntil } };
 }
 
-function isApart(outcome: Outcome): outcome is ResultApart {
+function isSeparate(outcome: Outcome): outcome is SeparateResult {
   return 'apart' in outcome;
 }
 
 // --- Events -----------------------------------------------------------------------------------------------
 
-/** `recorded` is its number of entries, `claimed` an epoch and a holder. */
+/** `recorded` is stored as its number of entries, `claimed` as an epoch and a worker. */
 type StoredEvent = number | readonly [number, string] | TaskEvent;
 
 export function eventsText(events: readonly TaskEvent[]): string {
@@ -121,7 +120,7 @@ export function eventsIn(text: string): TaskEvent[] {
   });
 }
 
-/** A commit whose events cannot be read is delivered without them: the commits after it must not wait for it. */
+/** A commit with unreadable events is delivered without them, so that it does not block later commits. */
 export function eventsOrNone(id: TaskId, read: () => string): readonly TaskEvent[] {
   try {
     return readingTask(id, () => eventsIn(read()));
@@ -133,7 +132,7 @@ export function eventsOrNone(id: TaskId, read: () => string): readonly TaskEvent
 
 // --- Journals ---------------------------------------------------------------------------------------------
 
-/** The whole journal of a task, out of the commits that hold a part of it, of which there must be `count`. */
+/** Joins the parts of a task's journal. There must be `count` commits, each with one part. */
 export function journalIn<Text>(
   id: TaskId,
   commits: readonly { readonly version: number; readonly journal: Text }[],

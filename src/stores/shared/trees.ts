@@ -1,10 +1,10 @@
-/** Lineages and families out of tasks that were read. */
+/** Builds lineages and families from tasks that were read. */
 
 import type { Task, TaskId } from '../../model/task.ts';
 import type { Family, Lineage } from '../../ports/change.ts';
 import { CorruptRecord } from './corrupt.ts';
 
-/** A task with its ancestors; undefined if it is not among the tasks. */
+/** A task with its ancestors; undefined if `tasks` does not contain it. */
 export function lineageIn(tasks: { get(id: TaskId): Task | undefined }, id: TaskId): Lineage | undefined {
   const task = tasks.get(id);
   if (!task) return undefined;
@@ -17,7 +17,7 @@ export function lineageIn(tasks: { get(id: TaskId): Task | undefined }, id: Task
   return { task, ancestors };
 }
 
-/** The tasks must be in the order in which they were made. */
+/** The tasks must be in order of creation. */
 export function familyIn(tasks: ReadonlyMap<TaskId, Task>, id: TaskId): Family | undefined {
   const lineage = lineageIn(tasks, id);
   if (!lineage) return undefined;
@@ -33,9 +33,9 @@ export function familyIn(tasks: ReadonlyMap<TaskId, Task>, id: TaskId): Family |
   return { ...lineage, descendants };
 }
 
-/** They were started after the statement began that read their parent; the next statement sees them. */
+/** Subtasks were started after the statement that read their parent began. The next statement sees them. */
 export class SubtasksMissing extends CorruptRecord {
   constructor(id: TaskId) {
-    super(id, 'subtasks are missing below it');
+    super(id, 'some of its subtasks are missing');
   }
 }

@@ -1,9 +1,9 @@
-/** Who wants to hear of work. The sources of such news run while somebody does. */
+/** Listeners for available work. The sources that notify them run only while there are listeners. */
 import type { Clock } from '../../runtime/clock.ts';
 
 export class WorkListeners {
   readonly #clock: Clock;
-  /** Starts the sources; returns how to stop each. */
+  /** Starts the sources; returns a function to stop each one. */
   readonly #start: () => readonly (() => void)[];
   readonly #listeners = new Set<() => void>();
   #stop: readonly (() => void)[] = [];
@@ -14,7 +14,7 @@ export class WorkListeners {
     this.#start = start;
   }
 
-  get areNone(): boolean {
+  get isEmpty(): boolean {
     return this.#listeners.size === 0;
   }
 
@@ -23,22 +23,22 @@ export class WorkListeners {
     if (this.#listeners.size === 1) this.#stop = this.#start();
     return () => {
       this.#listeners.delete(listener);
-      if (this.areNone) this.close();
+      if (this.isEmpty) this.close();
     };
   }
 
-  tell(): void {
+  notify(): void {
     for (const listener of [...this.#listeners]) listener();
   }
 
-  /** Tells them at that moment, and not at the one that was named before. */
-  tellAt(moment: number): void {
+  /** Notifies the listeners at that time. Replaces the time of the previous call. */
+  notifyAt(moment: number): void {
     this.#cancelTimer();
     this.#cancelTimer =
-      moment === Number.POSITIVE_INFINITY ? () => {} : this.#clock.schedule(moment, () => this.tell());
+      moment === Number.POSITIVE_INFINITY ? () => {} : this.#clock.schedule(moment, () => this.notify());
   }
 
-  /** For a source: returns how to stop it. */
+  /** Calls `act` periodically. Returns a function that stops it. */
   every(ms: number, act: () => void): () => void {
     let cancel: () => void;
     const arm = () => {
@@ -59,8 +59,8 @@ export class WorkListeners {
   }
 }
 
-/** A listener's error is its own: it surfaces as uncaught, and neither the commit nor other listeners suffer. */
-export function tell(listener: () => void): void {
+/** Calls a listener. Its error becomes an uncaught exception and affects neither the commit nor other listeners. */
+export function callListener(listener: () => void): void {
   try {
     listener();
   } catch (error) {

@@ -23,20 +23,20 @@ function folder(): string {
   return mkdtempSync(join(tmpdir(), 'holdfast-handles-'));
 }
 
-/** Everything after the first page. */
-function scribble(path: string): void {
+/** Overwrites everything after the first page. */
+function overwrite(path: string): void {
   const file = openSync(path, 'r+');
   writeSync(file, Buffer.alloc(statSync(path).size - 4_096, 'garbage '), 0, undefined, 4_096);
   closeSync(file);
 }
 
 const damages: readonly [string, (path: string) => void][] = [
-  ['overwritten', scribble],
-  ['cut off', (path) => truncateSync(path, 4_096)],
-  ['something else', (path) => writeFileSync(path, 'This is no database. '.repeat(1_000))],
+  ['overwritten', overwrite],
+  ['truncated', (path) => truncateSync(path, 4_096)],
+  ['not a database', (path) => writeFileSync(path, 'This is not a database. '.repeat(1_000))],
 ];
 
-describe.each(damages)('the registry in a SQLite file (that may be %s)', (_, damage) => {
+describe.each(damages)('the registry in a SQLite file (which gets %s)', (_, damage) => {
   testCallRegistry({
     test,
     place: () => {
@@ -80,7 +80,7 @@ test('two processes that save at the same time lose nothing', async () => {
   const path = join(temporary(), 'handles.db');
   const mine = sqliteCallRegistry(path);
   const program = `
-    import { sqliteCallRegistry } from ${JSON.stringify(new URL('handles.ts', import.meta.url).href)};
+    import { sqliteCallRegistry } from ${JSON.stringify(new URL('call-registry.ts', import.meta.url).href)};
     const handles = sqliteCallRegistry(${JSON.stringify(path)});
     console.log('ready');
     for (let n = 0; n < 100; n++) handles.save({ ...${JSON.stringify(record)}, id: 'theirs ' + n });
@@ -100,7 +100,7 @@ test('two processes that save at the same time lose nothing', async () => {
   mine.close();
 });
 
-test('a record that is not readable is named by its file, with the remedy', () => {
+test('the error for an unreadable record contains the file and the remedy', () => {
   const path = join(temporary(), 'handles.db');
   const handles = sqliteCallRegistry(path);
   handles.save({ ...record, id: 'a' });
@@ -110,18 +110,18 @@ test('a record that is not readable is named by its file, with the remedy', () =
   db.close();
   expect(() => handles.get('a')).toThrow(expect.objectContaining({ code: 'STORE_CORRUPT' }));
   expect(() => handles.list()).toThrow(
-    `${path}: a handle in it is not readable. Restore it from a copy, or remove it.`,
+    `${path}: a handle in it is not readable. Restore the file from a copy, or delete it.`,
   );
   handles.close();
 });
 
-test('a registry that is closed says so', () => {
+test('a closed registry throws STORE_CLOSED', () => {
   const handles = sqliteCallRegistry('memory:');
   handles.close();
   expect(() => handles.get('a')).toThrow(expect.objectContaining({ code: 'STORE_CLOSED' }));
 });
 
-test('a place where nothing can be opened is named', () => {
+test('the error for a path that cannot be opened contains the path', () => {
   const place = temporary();
   mkdirSync(join(place, 'handles.db'));
   expect(() => sqliteCallRegistry(join(place, 'handles.db'))).toThrow(
@@ -129,7 +129,7 @@ test('a place where nothing can be opened is named', () => {
   );
 });
 
-test('a database of another program is refused, and left as it was', () => {
+test('a database of another program is refused and stays unchanged', () => {
   const place = folder();
   onTestFinished(() => rmSync(place, { recursive: true }));
   const file = join(place, 'songs.db');
@@ -140,13 +140,13 @@ test('a database of another program is refused, and left as it was', () => {
   expect(theirs.prepare('select name from sqlite_schema').all()).toMatchObject([{ name: 'songs' }]);
 });
 
-test('a database from before the first release is refused, and left as it was', () => {
+test('a database from before the first release is refused and stays unchanged', () => {
   const file = join(temporary(), 'tasks.db');
   const theirs = connect(file);
   onTestFinished(() => theirs.close());
   theirs.exec('create table holdfast_schema (version integer primary key)');
   expect(() => sqliteCallRegistry(file)).toThrow(
-    /tasks\.db: it was created by a Holdfast before its first release/,
+    /tasks\.db: it was created by a version of Holdfast before the first release/,
   );
   expect(theirs.prepare('select name from sqlite_schema').all()).toMatchObject([{ name: 'holdfast_schema' }]);
 });

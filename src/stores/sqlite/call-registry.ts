@@ -1,10 +1,18 @@
-/** The registry of a host's handles in a SQLite file, which several processes may share. */
+/** The call registry of a host in a SQLite file, which several processes may share. */
 import { dirname } from 'node:path';
 import type { CallRecord, CallRegistry } from '../../client/call-registry.ts';
 import { StoreError, storeClosed } from '../../ports/store-errors.ts';
 import { type Encryption, type Keys, readKeys } from '../shared/encryption/keys.ts';
 import { introduced, settled, unlock } from '../shared/encryption/record.ts';
-import { type Connection, configure, connect, inTransaction, isBusy, isInMemory, worded } from './driver.ts';
+import {
+  type Connection,
+  configure,
+  connect,
+  inTransaction,
+  isBusy,
+  isInMemory,
+  toStoreError,
+} from './driver.ts';
 import type { Stored } from './encryption/cells.ts';
 import { encryptionTable, readEncryption, Vault } from './encryption/vault.ts';
 import { makePrivateFile, makePrivateFolder } from './file/private-files.ts';
@@ -28,7 +36,7 @@ const table = `
   create index if not exists handles_by_server on handles (server, is_delivered);
 `;
 
-/** Opens the file, or makes it. `memory:` is for tests. */
+/** Opens or creates the file. `memory:` is for tests. */
 export function sqliteCallRegistry(
   path: string,
   options: { readonly encryption?: Encryption } = {},
@@ -41,22 +49,22 @@ export function sqliteCallRegistry(
       makePrivateFolder(dirname(path));
       makePrivateFile(path);
     }
-    // Its writes are few, and callers cannot go on without them: here waiting for a lock is right.
+    // Writes are rare and callers need them to continue, so it is right to block while another process has the lock.
     db = connect(isMemory ? ':memory:' : path, { timeout: 5_000 });
-    // A path that was mistaken must not leave a table of ours in a database of another program.
+    // With a wrong path, no table must be created in a database of another program.
     ownTables(db, path, ['handles']);
     unlock(readEncryption(db), keys, path);
     configure(db);
     db.exec(table + encryptionTable);
     if (keys) rekeyHandles(db, keys, path);
-    return handlesIn(db, path, keys);
+    return registryOf(db, path, keys);
   } catch (error) {
     db?.close();
-    throw worded(error, path);
+    throw toStoreError(error, path);
   }
 }
 
-/** All at once: a host has few calls, and cannot continue before it knows them. */
+/** Re-encrypts all handles in one transaction: a host has few calls and needs them before it can continue. */
 function rekeyHandles(db: Connection, keys: Keys, path: string): void {
   const vault = new Vault(db, keys, path);
   const rows = () => db.prepare('select id, body from handles').all() as unknown as HandleRow[];
@@ -67,14 +75,14 @@ function rekeyHandles(db: Connection, keys: Keys, path: string): void {
       if (vault.keyIdIn(body) !== vault.record.newest)
         update.run(vault.write(vault.read(body, column, id), column, id), id);
   });
-  if (isCompacted(db, vault))
+  if (compact(db, vault))
     inTransaction(db, () =>
       vault.change((record) => settled(record, keys, new Map([[record.newest, rows().length]]))),
     );
 }
 
-/** Plain text is gone only when the file was rewritten. While others use it, the next one to open it tries again. */
-function isCompacted(db: Connection, { record }: Vault): boolean {
+/** Rewrites the file to remove old plain text. False while others use the file; the next process to open it retries. */
+function compact(db: Connection, { record }: Vault): boolean {
   if (!record.isMixed || record.newest === null) return true;
   try {
     db.exec('vacuum');
@@ -85,7 +93,7 @@ function isCompacted(db: Connection, { record }: Vault): boolean {
   }
 }
 
-function handlesIn(db: Connection, path: string, keys: Keys | undefined): CallRegistry {
+function registryOf(db: Connection, path: string, keys: Keys | undefined): CallRegistry {
   const sql = prepare(db);
   const cells = new Vault(db, keys, path);
   const attempt = <T>(act: () => T): T => {
@@ -93,7 +101,7 @@ function handlesIn(db: Connection, path: string, keys: Keys | undefined): CallRe
     try {
       return act();
     } catch (error) {
-      throw worded(error, path);
+      throw toStoreError(error, path);
     }
   };
   const read = ({ id, body }: HandleRow): CallRecord => {
@@ -105,7 +113,7 @@ function handlesIn(db: Connection, path: string, keys: Keys | undefined): CallRe
         'STORE_CORRUPT',
         path,
         'a handle in it is not readable',
-        'Restore it from a copy, or remove it.',
+        'Restore the file from a copy, or delete it.',
       );
     }
   };

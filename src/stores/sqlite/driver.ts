@@ -1,4 +1,4 @@
-/** The one place that touches `node:sqlite`: opening a file with the right settings, and wording its errors. */
+/** The only module that uses `node:sqlite`: opens files with the right settings and converts errors to `StoreError`. */
 import type { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { HoldfastError, type StoreErrorCode } from '../../model/errors.ts';
@@ -7,15 +7,13 @@ import { Corrupt, CorruptRecord } from '../shared/corrupt.ts';
 
 export type Connection = DatabaseSync;
 
-// A static import of node:sqlite would fail on an old Node before anyone could say why.
+// A static import of node:sqlite would fail on an old Node without a helpful message.
 const { DatabaseSync: Sqlite, backup } = process.getBuiltinModule('node:sqlite');
 
-/**
- * SQLite's own busy handler blocks the event loop: it may do so for a moment only, and callers try again later.
- */
+/** SQLite's busy handler blocks the event loop, so it may wait only briefly. Callers retry later. */
 const busyTimeoutMs = 5;
 
-/** In the words of SQLite too, which would otherwise be the name of a file. */
+/** Also accepts SQLite's own `:memory:`, which would otherwise be a file name. */
 export function isInMemory(location: string): boolean {
   return location === 'memory:' || location === ':memory:';
 }
@@ -24,24 +22,24 @@ export function connect(file: string, options: { readOnly?: boolean; timeout?: n
   return new Sqlite(file, { timeout: busyTimeoutMs, ...options });
 }
 
-/** Reads the file as it is, past its write-ahead log. What another process writes meanwhile may be seen half done. */
-export function connectToFileAlone(file: string): Connection {
+/** Reads the file without its write-ahead log. May see incomplete writes of another process. */
+export function connectWithoutLog(file: string): Connection {
   return connect(`${pathToFileURL(file)}?immutable=1`, { readOnly: true });
 }
 
-/** Takes effect in a file without any page, and with the next `VACUUM` of the same connection. */
-export const vacuumInSteps = 'pragma auto_vacuum = incremental';
-/** The log is cut back to this size when it begins anew. Twice what it holds between two checkpoints as a rule. */
-export const largestLogBytes = 8 * 2 ** 20;
+/** Takes effect in an empty file, or with the next `VACUUM` on the same connection. */
+export const incrementalVacuum = 'pragma auto_vacuum = incremental';
+/** The log is truncated to this size when it restarts. Usually twice its size between two checkpoints. */
+export const maxLogBytes = 8 * 2 ** 20;
 
-/** Durable settings: a commit that was acknowledged survives the loss of power. */
+/** Durable settings: an acknowledged commit survives a power failure. */
 export function configure(db: Connection): void {
-  // Of a file that has pages this would write the first one, whatever is in it.
+  // In a file with pages this would overwrite the first one, whatever it contains.
   const { page_count } = db.prepare('pragma page_count').get() as { page_count: number };
-  if (page_count === 0) db.exec(vacuumInSteps);
+  if (page_count === 0) db.exec(incrementalVacuum);
   db.exec(`
     pragma journal_mode = wal; pragma synchronous = full; pragma cache_size = -16384;
-    pragma journal_size_limit = ${largestLogBytes}`);
+    pragma journal_size_limit = ${maxLogBytes}`);
 }
 
 export function inTransaction(db: Connection, act: () => void): void {
@@ -55,19 +53,19 @@ export function inTransaction(db: Connection, act: () => void): void {
   }
 }
 
-/** Whether free pages can be cut off the end of the file. */
-export function canVacuumInSteps(db: Connection): boolean {
+/** True if free pages can be cut off the end of the file. */
+export function hasIncrementalVacuum(db: Connection): boolean {
   return (db.prepare('pragma auto_vacuum').get() as { auto_vacuum: number }).auto_vacuum === 2;
 }
 
-/** Overwrites what is deleted: `fast` where that costs no more writing, `on` everywhere. */
-export function forgetThoroughly(db: Connection, how: 'fast' | 'on'): void {
+/** Overwrites deleted data: `fast` only where that needs no additional writes, `on` everywhere. */
+export function setSecureDelete(db: Connection, how: 'fast' | 'on'): void {
   db.exec(`pragma secure_delete = ${how}`);
 }
 
 /**
- * Copies a database in one step; smaller steps may never end while someone writes. A file is read through a
- * connection of its own, so that the copy does not stand in the way of commits.
+ * Copies a database in one step; with smaller steps, writers could restart the copy endlessly. A file is read through a
+ * separate connection, so that the copy does not block commits.
  */
 export async function copyDatabase(from: string | Connection, to: string): Promise<void> {
   const source = typeof from === 'string' ? connect(from, { readOnly: true }) : from;
@@ -88,7 +86,7 @@ const primary = {
   cannotOpen: 14,
   notADatabase: 26,
 };
-/** The shared memory beside the database could not grow: a full disk too, though SQLite calls it an I/O error. */
+/** The shared-memory file could not grow: also a full disk, although SQLite calls it an I/O error. */
 const sharedMemorySize = 4_874;
 
 /** SQLite's primary result code, if the error came from SQLite. */
@@ -103,7 +101,7 @@ function fileSystemCode(error: unknown): string | undefined {
   return syscall === undefined ? undefined : code;
 }
 
-/** What Node says of a database, or of a statement, that is not open any more. */
+/** True for Node's error about a closed database or statement. */
 function isOfClosed(error: unknown): boolean {
   return (error as NodeJS.ErrnoException | null)?.code === 'ERR_INVALID_STATE';
 }
@@ -113,17 +111,17 @@ export function isBusy(error: unknown): boolean {
   return code === primary.busy || code === primary.locked;
 }
 
-/** What `act` returns; its errors in words. */
-export async function wording<T>(file: string, act: () => T | Promise<T>): Promise<T> {
+/** Returns the result of `act`. Converts its errors. */
+export async function withStoreErrors<T>(file: string, act: () => T | Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {
-    throw worded(error, file);
+    throw toStoreError(error, file);
   }
 }
 
-/** SQLite never says which file it speaks of, nor what to do about it; the file system never says the latter. */
-export function worded(error: unknown, file: string): unknown {
+/** Converts an error to a `StoreError` with the file and a remedy, which errors of SQLite and the file system lack. */
+export function toStoreError(error: unknown, file: string): unknown {
   if (error instanceof HoldfastError) return error;
   if (isOfClosed(error)) return storeClosed(file);
   const message = (error as Error)?.message;
@@ -140,8 +138,8 @@ export function worded(error: unknown, file: string): unknown {
     case 'EDQUOT':
       return as(
         'STORE_FULL',
-        'the disk is full, nothing of this change was written',
-        'Free some space and try again; everything acknowledged before is kept.',
+        'the disk is full; this change was not written',
+        'Free some space and try again. All acknowledged changes are kept.',
       );
     case primary.readOnly:
     case 'EROFS':
@@ -162,22 +160,22 @@ export function worded(error: unknown, file: string): unknown {
     case primary.locked:
       return as(
         'STORE_BUSY',
-        'another program holds the database locked',
-        'Close it (a database browser or a copy in progress, perhaps) and try again.',
+        'another program has locked the database',
+        'Close that program (perhaps a database browser or a running copy) and try again.',
       );
     case primary.io:
       return as(
         'STORE_FAILED',
         `the disk reported an error (${message})`,
-        'Check the disk; everything acknowledged before is kept if it can still be read.',
+        'Check the disk. All acknowledged changes are kept if the disk can still be read.',
       );
     default:
       if (typeof code === 'number' && code !== primary.cannotOpen)
-        return as('STORE_FAILED', `SQLite reported: ${message}`, 'Nothing of this change was written.');
+        return as('STORE_FAILED', `SQLite reported: ${message}`, 'This change was not written.');
       return as(
         'STORE_NOT_OPENED',
         `the database cannot be opened (${message})`,
-        'Check that its folder exists and that this user may read and write there.',
+        'Check that its folder exists and that this user can read and write there.',
       );
   }
 }
@@ -187,7 +185,7 @@ export function corrupt(file: string, problem: string, cause?: unknown): StoreEr
     'STORE_CORRUPT',
     file,
     `the database is damaged (${problem})`,
-    "Stop every process that uses it and restore a back-up, or save what is readable with SQLite's own `.recover`.",
+    "Stop every process that uses it and restore a back-up, or save the readable rows with SQLite's `.recover`.",
     cause,
   );
 }

@@ -18,18 +18,23 @@ import {
   connect,
   copyDatabase,
   corrupt,
-  forgetThoroughly,
   inTransaction,
   isBusy,
   isInMemory,
-  worded,
+  setSecureDelete,
+  toStoreError,
 } from './driver.ts';
 import { rekeySqlite } from './encryption/rekey.ts';
 import { readEncryption, Vault } from './encryption/vault.ts';
 import { networkFileSystemOf } from './file/file-system.ts';
 import { makePrivateFile, makePrivateFolder } from './file/private-files.ts';
 import { Shrinking } from './file/shrinking.ts';
-import { counting, readCounter, readCounterOfFileAlone, renewCounter } from './file/transaction-counter.ts';
+import {
+  readCounter,
+  readCounterWithoutLog,
+  renewCounter,
+  transactionCounter,
+} from './file/transaction-counter.ts';
 import { sqliteQueries } from './query/query.ts';
 import { type Instance, joinInstances, soleInstance } from './queue/process-liveness.ts';
 import { SqliteQueue } from './queue/queue.ts';
@@ -41,27 +46,29 @@ import { Rows } from './tasks/rows.ts';
 import { sqliteStore } from './tasks/store.ts';
 
 export interface SqliteDatabase extends Database {
-  /** Copies the database to a new file while work goes on. The copy is complete or not there at all. */
+  /** Copies the database to a new file while it is in use. The copy appears only when it is complete. */
   backup(file: string): Promise<void>;
   /**
-   * Re-encrypts all values that are not encrypted with the newest key, and reports how many values there are under
-   * which key. When none is left under a key, that key can be removed from `encryption`.
+   * Re-encrypts all values that are not encrypted with the newest key, and reports the number of values for each key. A
+   * key that encrypts no values can be removed from `encryption`.
    */
   rekey(): Promise<RekeyReport>;
 }
 
 export interface SqliteOptions {
   readonly clock?: Clock;
-  /** Encrypts what callers, handlers and peers say. A file that is encrypted cannot be opened without. */
+  /** Encrypts all data of callers, handlers and peers. An encrypted file cannot be opened without its keys. */
   readonly encryption?: Encryption;
 }
 
-/** Databases up to this size are checked whole when they are opened; damage in larger ones shows on access. */
-const checkedWholeBytes = 16 * 2 ** 20;
+/**
+ * Databases up to this size are fully checked when they are opened. In larger ones, corrupt pages are found on access.
+ */
+const maxCheckedBytes = 16 * 2 ** 20;
 const busyRetryMs = 5;
 
 /**
- * Opens a database of tasks, `memory:` or a file, which is made if it is not there. Several processes may open the
+ * Opens a task database: `memory:` or a file, which is created if it does not exist. Several processes may open the
  * same file; each must be able to write to its folder.
  */
 export async function openSqlite(location: string, options: SqliteOptions = {}): Promise<SqliteDatabase> {
@@ -74,30 +81,30 @@ export async function openSqlite(location: string, options: SqliteOptions = {}):
   try {
     if (file) prepareFolder(file);
     instance = file ? joinInstances(file) : soleInstance();
-    if (file) expectDatabase(file, instance);
+    if (file) refuseEmptyFile(file, instance);
     db = connect(file ?? ':memory:');
-    await whenFree(() => versionOf(db!, place));
-    await whenFree(() => unlock(readEncryption(db!), keys, place));
-    await whenFree(() => configure(db!));
-    await whenFree(() => inTransaction(db!, () => migrate(db!, place)));
+    await retryWhileBusy(() => versionOf(db!, place));
+    await retryWhileBusy(() => unlock(readEncryption(db!), keys, place));
+    await retryWhileBusy(() => configure(db!));
+    await retryWhileBusy(() => inTransaction(db!, () => migrate(db!, place)));
     const watch = file === undefined ? undefined : watchLog(`${file}-wal`);
     const parts = { db, file, place, instance, clock, keys, watch };
-    if (file) await whenFree(() => checkNothingIsMissing({ ...parts, file }));
+    if (file) await retryWhileBusy(() => checkNothingIsMissing({ ...parts, file }));
     if (keys) {
-      forgetThoroughly(db, 'fast');
-      await whenFree(() => inTransaction(db!, () => introduceKey(db!, keys, place)));
+      setSecureDelete(db, 'fast');
+      await retryWhileBusy(() => inTransaction(db!, () => introduceKey(db!, keys, place)));
     }
-    return await whenFree(() => assemble(parts));
+    return await retryWhileBusy(() => assemble(parts));
   } catch (error) {
-    if (db) closeAsFound(db, file);
+    if (db) closeUnchanged(db, file);
     instance?.leave();
-    throw worded(error, place);
+    throw toStoreError(error, place);
   }
 }
 
 /**
- * Joins the processes on a database that is connected to already, and of which others know by their `instance`. What a
- * file needs beyond that (locks, marks, checks) is left out: for simulations.
+ * For simulations: opens a store on an existing connection, as the given instance. Omits what only a file needs (locks,
+ * marks, checks).
  */
 export function joinSqlite(
   parts: Pick<Parts, 'db' | 'place' | 'instance' | 'clock' | 'watch'>,
@@ -122,34 +129,34 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
   const cells = new Vault(db, keys, place);
   const rows = new Rows(db, cells);
   const feed = new Feed(db, rows, watch);
-  // The first mark takes the space that all later ones need, while there is some.
+  // The first mark allocates the disk space for all later ones.
   instance.mark(incarnation, transactions);
   const commands = new GroupCommit(db, place, {
-    begun() {
-      // A transaction that came to nothing may have left some, and nobody may hear of it.
+    onBegin() {
+      // Discards changes of a transaction that was rolled back; they must not be delivered.
       rows.takeWritten();
-      // Another process may have introduced a key, which this one may not have.
+      // Another process may have introduced a key that this one lacks.
       cells.refresh();
     },
-    seal: counting(db),
-    committed(transaction) {
+    countTransaction: transactionCounter(db),
+    onCommitted(transaction) {
       if (transaction !== undefined) {
         instance.mark(incarnation, transaction);
         crashPoint('commit: marked');
-        shrinking.expect();
+        shrinking.scheduleCheck();
       }
       feed.deliver(rows.takeWritten());
     },
   });
   const shrinking = new Shrinking({ db, commands, file, place });
   const queue = new SqliteQueue({ db, commands, feed, instance, clock, file: place });
-  const survey = sqliteQueries({ db, file, cells, clock, place });
+  const queries = sqliteQueries({ db, file, cells, clock, place });
   let rekeying: Promise<RekeyReport> | undefined;
   let isClosing = false;
   let closed = false;
   const close = async () => {
     isClosing = true;
-    await survey.close();
+    await queries.close();
     await shrinking.stop();
     await commands.close();
     await rekeying?.catch(() => {});
@@ -159,12 +166,12 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
     const allInFile = !file || checkpoint(db);
     crashPoint('close: checkpointed');
     db.close();
-    if (allInFile) instance.finishMaking();
+    if (allInFile) instance.finishCreating();
     instance.leave({ keepMark: !allInFile });
   };
   const tables = sqliteTables(db, commands, cells, place);
   const store = sqliteStore({ rows, tables, commands, feed, queue, clock, file: place, close });
-  shrinking.expect();
+  shrinking.scheduleCheck();
   return {
     store,
     queue,
@@ -172,7 +179,7 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
     sessions: storedSessions(tables),
     calls: storedCalls(tables, requestSql),
     audit: storedAudit(tables),
-    queries: survey,
+    queries,
     close: () => store.close(),
     backup: async (target) => {
       if (closed) throw storeClosed(place);
@@ -191,14 +198,14 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
   };
 }
 
-/** Inside a transaction: another process may have changed it since we last looked. */
+/** Runs inside a transaction, because another process may have changed the record. */
 function introduceKey(db: Connection, keys: Keys, place: string): void {
   const vault = new Vault(db, keys, place);
   vault.change((record) => introduced(record, keys, isUnused(db)));
   vault.keepLookupSecret();
 }
 
-/** True of a file that has never held a value. */
+/** True for a file that never contained a value. */
 function isUnused(db: Connection): boolean {
   const { transactions, newestCommit } = readCounter(db);
   if (transactions + newestCommit > 0) return false;
@@ -214,8 +221,8 @@ function prepareFolder(file: string): void {
     throw new StoreError(
       'STORE_NOT_OPENED',
       file,
-      `its folder cannot be made (${(error as Error).message})`,
-      'Choose a place where this user may write.',
+      `its folder cannot be created (${(error as Error).message})`,
+      'Choose a location where this user can write.',
       error,
     );
   }
@@ -224,71 +231,71 @@ function prepareFolder(file: string): void {
     throw new StoreError(
       'STORE_NOT_OPENED',
       file,
-      `it lies on a network file system (${network}), where SQLite cannot keep several processes apart`,
+      `it is on a network file system (${network}), where SQLite's locks do not work reliably`,
       'Put the file on a local disk, or use Postgres to share tasks between machines.',
     );
   }
 }
 
-/** SQLite takes an empty file for a new database; one that nobody is making has lost all it held. */
-function expectDatabase(file: string, instance: Instance): void {
+/** SQLite treats an empty file as a new database. But an empty file that no process is creating has lost its data. */
+function refuseEmptyFile(file: string, instance: Instance): void {
   const size = () => statSync(file, { throwIfNoEntry: false })?.size;
   if (size() === undefined) {
-    instance.startMaking();
+    instance.startCreating();
     makePrivateFile(file);
   }
-  // SQLite counts a single byte for none. Twice, because somebody may have finished making it in between.
+  // SQLite treats one byte like none. Checked twice, because another process may just have finished creating the file.
   const isEmpty = () => size() === 0 || size() === 1;
-  if (isEmpty() && !instance.isBeingMade() && isEmpty()) {
+  if (isEmpty() && !instance.isBeingCreated() && isEmpty()) {
     throw new StoreError(
       'STORE_CORRUPT',
       file,
-      'the file is empty: it was truncated, or another program made it',
-      'Restore a back-up, or delete the file to begin anew.',
+      'the file is empty: it was truncated, or another program created it',
+      'Restore a back-up, or delete the file to start with an empty store.',
     );
   }
 }
 
-/** An acknowledged commit that is no longer there, or a damaged page, must be said, not passed over. */
+/** Throws if acknowledged commits are missing or a page is corrupt. */
 function checkNothingIsMissing({ db, file, instance }: Parts & { readonly file: string }): void {
   const { incarnation } = readCounter(db);
-  const alone = readCounterOfFileAlone(file);
+  const alone = readCounterWithoutLog(file);
   if (alone && alone.incarnation !== incarnation) {
     throw new StoreError(
       'STORE_CORRUPT',
       file,
       `its write-ahead log (${file}-wal) belongs to another database`,
-      `Delete ${file}-wal and ${file}-instances to use the file as it is, or put back the one that the log belongs to.`,
+      `Delete ${file}-wal and ${file}-instances to use the file as it is, or restore the database that the log belongs to.`,
     );
   }
-  // The marks first: the other way round, a commit of another process in between would look like a loss.
+  // Reads the marks first. In the other order, a commit of another process in between would look like a loss.
   const acknowledged = instance.highestMark(incarnation);
   const { transactions, newestCommit } = readCounter(db);
   if (acknowledged > transactions) {
-    // A log older than the file would undo what the file holds.
+    // A log that is older than the file would overwrite newer pages.
     const leftovers = `${alone && alone.transactions > transactions ? `${file}-wal and ` : ''}${file}-instances`;
     throw new StoreError(
       'STORE_CORRUPT',
       file,
-      `acknowledged work is missing: transaction ${acknowledged} was acknowledged, but the last one found is ${transactions}; the file is an older copy, or its write-ahead log (${file}-wal) was truncated, damaged or removed`,
-      `Restore the file together with its -wal, or a back-up. To go on with what is left, stop every process that uses it and delete ${leftovers}.`,
+      `acknowledged changes are missing: transaction ${acknowledged} was acknowledged, but the last one found is ${transactions}; the file is an older copy, or its write-ahead log (${file}-wal) was truncated, damaged or removed`,
+      `Restore the file together with its -wal, or a back-up. To continue with the remaining data, stop every process that uses it and delete ${leftovers}.`,
     );
   }
   const { seq } = db.prepare('select coalesce(max(seq), 0) as seq from commits').get() as { seq: number };
-  if (newestCommit > seq) throw corrupt(file, `its last commit is ${seq}, and should be ${newestCommit}`);
-  if (statSync(file).size <= checkedWholeBytes) {
+  if (newestCommit > seq) throw corrupt(file, `its last commit is ${seq} instead of ${newestCommit}`);
+  if (statSync(file).size <= maxCheckedBytes) {
     const found = db.prepare('pragma integrity_check(1)').get() as { integrity_check: string };
     if (found.integrity_check !== 'ok') throw corrupt(file, found.integrity_check);
   }
-  // Who dies from here on may have acknowledged what the checkpoint leaves in the log.
+  // Listed before the checkpoint: an instance that dies later may have acknowledged commits that are only in the log.
   const dead = instance.dead();
   if (checkpoint(db)) {
-    instance.buryDead(dead);
-    instance.finishMaking();
+    instance.removeDead(dead);
+    instance.finishCreating();
   }
 }
 
-/** True if everything committed so far is in the database file itself. A full disk, say, puts that off, no more. */
+/** True if all commits so far are in the database file. Errors, such as a full disk, only postpone that. */
 function checkpoint(db: Connection): boolean {
   try {
     const done = db.prepare('pragma wal_checkpoint(passive)').get() as {
@@ -303,16 +310,16 @@ function checkpoint(db: Connection): boolean {
 }
 
 /**
- * The last connection to close makes a checkpoint, and a damaged write-ahead log would spoil a sound file. A file
- * that is refused stays as it was found: a connection that may only read closes last.
+ * Closes without a checkpoint. The last connection to close runs one, and a corrupt write-ahead log would then damage a
+ * good file. So a read-only connection closes last and a refused file stays unchanged.
  */
-function closeAsFound(db: Connection, file: string | undefined): void {
+function closeUnchanged(db: Connection, file: string | undefined): void {
   let last: Connection | undefined;
   try {
     last = file === undefined ? undefined : connect(file, { readOnly: true });
     last?.prepare('select 1 from sqlite_schema').get();
   } catch {
-    // Then there is nothing to be spoilt.
+    // Then there is no file to damage.
   }
   db.close();
   last?.close();
@@ -323,7 +330,7 @@ async function backUp(source: string | Connection, target: string): Promise<void
     throw new StoreError(
       'STORE_NOT_OPENED',
       target,
-      'it is the database itself',
+      'the target is the database itself',
       'Choose another file for the back-up.',
     );
   }
@@ -344,7 +351,7 @@ async function backUp(source: string | Connection, target: string): Promise<void
     flushFolder(dirname(target));
   } catch (error) {
     if (existsSync(unfinished)) rmSync(unfinished);
-    throw worded(error, target);
+    throw toStoreError(error, target);
   }
 }
 
@@ -353,7 +360,7 @@ function isSameFile(one: string, other: string): boolean {
   return a !== undefined && b !== undefined && a.dev === b.dev && a.ino === b.ino;
 }
 
-/** A new name in a folder outlives the loss of power only once the folder itself is on the disk. */
+/** A new file name survives a power failure only after its folder is synced. */
 function flushFolder(folder: string): void {
   if (process.platform === 'win32') return;
   const descriptor = openSync(folder, 'r');
@@ -361,7 +368,7 @@ function flushFolder(folder: string): void {
   closeSync(descriptor);
 }
 
-/** Other processes may be opening the same file. */
-function whenFree<T>(act: () => T): Promise<T> {
+/** Retries while other processes have the file locked. */
+function retryWhileBusy<T>(act: () => T): Promise<T> {
   return retried(act, isBusy, busyRetryMs);
 }

@@ -1,19 +1,19 @@
 /**
- * The tables, as a list of forward migrations; an entry, once released, never changes.
+ * The tables, as a list of forward migrations. A released migration never changes.
  *
- * `tasks.body` is the whole task; the other columns repeat what SQL must find or compare. `lease_until`,
- * `answering` (a task that is done does not change), and `alone`, which at most one row has, live in their columns
- * alone. `root_id` is null for roots; `ready`, `unpublished` and `waiting` are null unless the task is. `standing` is
- * a code (`standing-codes.ts`). `ended_at` is that of published roots alone. `journals` counts the commits that hold a
- * part of the journal. `commits` has one row for each commit of each task: what happened (the feed that subscribers
- * read) and what its journal gained. A commit with `idle` ends a pass that did nothing; `left_out` counts the versions
- * before a commit that were left out of the history with such passes.
+ * `tasks.body` is the whole task as JSON; the other columns repeat the fields that SQL searches or compares. Only in
+ * columns are `lease_until`, `answering` (because a finished task does not change) and `alone`, which at most one row
+ * has. `root_id` is null for roots; `ready`, `unpublished` and `waiting` are null or 1. `status` is a code
+ * (`status-codes.ts`). Only published roots have `ended_at`. `journals` counts the commits with a part of the journal.
+ * `commits` has one row for each commit of each task: its events, for the change feed, and its journal entries. A
+ * commit with `idle` ends a pass that did nothing; such passes are later deleted, and `left_out` counts the deleted
+ * versions before a commit.
  *
- * Rowid tables throughout: a primary key on random ids reads several times slower. Large values come last: SQLite reads
- * the columns after one through all of its pages. A commit of a live root touches only one of the indexes for
- * operators' queries, `tasks_live`, which quotas need too; the others get their entry when a root ends. In an encrypted
- * file `body`, `events`, `journal`, `value`, `opening` and `said` are blobs, and `idempotency_key` is a hash
- * (`vault.ts`); so no later migration can read them with SQL.
+ * All tables are rowid tables, because reads through a primary key on random ids are several times slower. Large values
+ * come last, because SQLite reads through all pages of a value to reach later columns. A commit of a live root updates
+ * only one of the indexes for operators' queries, `tasks_live`, which quotas need too; the others get an entry when a
+ * root ends. In an encrypted file `body`, `events`, `journal`, `value` and `opening` are blobs and `idempotency_key` is
+ * a hash (`vault.ts`), so later migrations cannot read them with SQL.
  */
 
 import { requestLength } from '../../model/task.ts';
@@ -27,9 +27,9 @@ import { encryptionTable } from './encryption/vault.ts';
 import { counterTable, renewCounter } from './file/transaction-counter.ts';
 import { auditTables } from './tasks/audit.ts';
 
-/** The request with which the id of a call ends; in a session a point stands before it. */
+/** The id of a call ends with the request id. In a session, a dot precedes it. */
 export const requestSql: RequestSql = {
-  request: `substr(answering, ${-requestLength})`,
+  requestId: `substr(answering, ${-requestLength})`,
   isInSession: `substr(answering, ${-requestLength - 1}, 1) = '.'`,
 };
 
@@ -46,7 +46,7 @@ const migrations: readonly string[] = [
     ordinal integer not null,
     epoch integer not null,
     journals integer not null default 0,
-    holder text,
+    worker text,
     lease_until integer,
     lease_ms integer,
     alone integer,
@@ -56,7 +56,7 @@ const migrations: readonly string[] = [
     purge_at integer,
     created_at integer not null,
     ended_at integer,
-    standing integer not null,
+    status integer not null,
     unpublished integer,
     waiting integer,
     idempotency_key text,
@@ -66,21 +66,21 @@ const migrations: readonly string[] = [
   );
   create index tasks_by_owner on tasks (owner, seq) where parent_id is null;
   create index tasks_by_parent on tasks (parent_id, ordinal) where parent_id is not null;
-  create index tasks_in_turn on tasks (tool, tool_version, owner, wake_at) where ready is not null and holder is null;
+  create index tasks_in_turn on tasks (tool, tool_version, owner, wake_at) where ready is not null and worker is null;
   create index tasks_sleeping on tasks (tool, tool_version, wake_at)
-    where ready is null and holder is null and wake_at is not null;
-  create index tasks_held on tasks (holder) where holder is not null;
+    where ready is null and worker is null and wake_at is not null;
+  create index tasks_by_worker on tasks (worker) where worker is not null;
   create unique index tasks_alone on tasks (alone) where alone is not null;
   create index tasks_by_deadline on tasks (deadline_at) where deadline_at is not null;
   create index tasks_by_purge on tasks (purge_at) where purge_at is not null;
-  create index tasks_live on tasks (owner, standing, tool) where parent_id is null and purge_at is null;
-  create index tasks_by_end on tasks (ended_at, owner, tool, standing, created_at) where ended_at is not null;
+  create index tasks_live on tasks (owner, status, tool) where parent_id is null and purge_at is null;
+  create index tasks_by_end on tasks (ended_at, owner, tool, status, created_at) where ended_at is not null;
   create index tasks_ended_by_tool on tasks (tool) where ended_at is not null;
-  create index tasks_ended_badly on tasks (standing) where standing > 4 and ended_at is not null;
+  create index tasks_ended_badly on tasks (status) where status > 4 and ended_at is not null;
   create index tasks_waiting on tasks (waiting) where waiting is not null;
   create index tasks_asking on tasks (root_id) where waiting is not null and root_id is not null;
   create index tasks_to_join on tasks (join_key, seq) where join_key is not null;
-  create index tasks_by_request on tasks (${requestSql.request}) where ${requestSql.isInSession};
+  create index tasks_by_request on tasks (${requestSql.requestId}) where ${requestSql.isInSession};
   create unique index tasks_by_idempotency_key on tasks (owner, tool, idempotency_key)
     where idempotency_key is not null;
 
@@ -124,12 +124,12 @@ const migrations: readonly string[] = [
 ];
 
 const versionTable = 'holdfast_schema_version';
-/** What the version table was called before the first release. */
+/** The name of the version table before the first release. */
 const olderVersionTable = 'holdfast_schema';
 
 /**
- * Returns the names of the tables. Refuses a file from before the first release, and one that has tables but none for
- * tasks and none of `others`: it belongs to another program.
+ * Returns the names of the tables. Throws for a file from before the first release, and for a database of another
+ * program: one that has tables, but neither the version table nor any of `others`.
  */
 export function ownTables(db: Connection, file: string, others: readonly string[] = []): Set<unknown> {
   const rows = db.prepare("select name from sqlite_schema where type = 'table'").all();
@@ -138,20 +138,20 @@ export function ownTables(db: Connection, file: string, others: readonly string[
     throw new StoreError(
       'STORE_NOT_OPENED',
       file,
-      'it was created by a Holdfast before its first release, which this one cannot read',
-      'Use another file, or delete this one together with its -wal, -shm and -instances; nothing was changed here.',
+      'it was created by a version of Holdfast before the first release, which this version cannot read',
+      'Use another file, or delete this one together with its -wal, -shm and -instances. Nothing was changed.',
     );
   if (tables.size > 0 && ![versionTable, ...others].some((name) => tables.has(name)))
     throw new StoreError(
       'STORE_CORRUPT',
       file,
       'this is a SQLite database of another program',
-      `Choose a file of its own for ${others[0] ?? 'Holdfast'}; nothing was changed here.`,
+      `Use a separate file for ${others[0] ?? 'Holdfast'}. Nothing was changed.`,
     );
   return tables;
 }
 
-/** How many migrations were applied. Refuses what is not ours to touch, and writes nothing. */
+/** Returns how many migrations were applied. Throws for a file that is not Holdfast's. Writes nothing. */
 export function versionOf(db: Connection, file: string): number {
   const tables = ownTables(db, file);
   if (tables.size === 0) return 0;
@@ -161,19 +161,19 @@ export function versionOf(db: Connection, file: string): number {
       from ${versionTable}`)
     .get() as { version: number; count: number };
   const isEmptied = version === 0 && tables.has('tasks');
-  if (version !== count || isEmptied) throw new Corrupt('its table of versions is not whole');
+  if (version !== count || isEmptied) throw new Corrupt('its version table is incomplete');
   if (version > migrations.length) {
     throw new StoreError(
       'STORE_TOO_NEW',
       file,
-      `it was written by a newer Holdfast (its tables are at version ${version}, this one knows ${migrations.length})`,
-      'Update this Holdfast, or open another file; nothing was changed here.',
+      `it was written by a newer Holdfast (its tables have version ${version}, this Holdfast supports ${migrations.length})`,
+      'Update Holdfast, or open another file. Nothing was changed.',
     );
   }
   return version;
 }
 
-/** Brings the tables up to date. Runs inside a write transaction, so that of several processes one migrates. */
+/** Applies missing migrations. Runs inside a write transaction, so only one of several processes migrates. */
 export function migrate(db: Connection, file: string): void {
   const version = versionOf(db, file);
   db.exec(
@@ -187,6 +187,6 @@ export function migrate(db: Connection, file: string): void {
     crashPoint('open: migrating');
   }
   if (version === 0) renewCounter(db);
-  // SQLite opens a file that may only be read all the same: it is refused here, not at the first commit.
-  db.exec('delete from holdfast_seal where false');
+  // SQLite also opens a read-only file. This write fails now instead of at the first commit.
+  db.exec('delete from holdfast_transaction_counter where false');
 }

@@ -43,7 +43,7 @@ describe('the audit log in memory', () => testAudit({ test, place: memory, notSh
 describe('the queue in a SQLite file', () => testQueue({ test, place: file }));
 describe('the queue in memory', () => testQueue({ test, place: memory, notShared }));
 
-test.each(['memory:', ':memory:'])('%s is in memory, and no file', async (location) => {
+test.each(['memory:', ':memory:'])('%s is in memory, not a file', async (location) => {
   const one = await openSqlite(location);
   const other = await openSqlite(location);
   const request = aTask();
@@ -54,7 +54,7 @@ test.each(['memory:', ':memory:'])('%s is in memory, and no file', async (locati
   await other.close();
 });
 
-test('a task whose timer another process puts in line while it is selected is claimed once', async () => {
+test('a task is claimed once if another process makes it ready while it is selected', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
   const file = join(folder, 'tasks.db');
   const database = await openSqlite(file);
@@ -86,13 +86,13 @@ test('a task whose timer another process puts in line while it is selected is cl
 describe('a large result in SQLite', () => {
   const large = { content: [{ type: 'text', text: 'x'.repeat(300_000) }] };
   const result = { kind: 'result', isError: false, value: large } as const;
-  const holder = { name: 'me', leaseMs: 15_000 };
+  const worker = { name: 'me', leaseMs: 15_000 };
 
-  test('is read with its task, and left out of lists', async () => {
+  test('is read with its task and omitted from lists', async () => {
     const { store, close } = await openSqlite('memory:');
     const request = aTask();
     const claim = { taskId: request.id, epoch: 1 };
-    await store.create(undefined, () => rules.create(undefined, request, 0, holder));
+    await store.create(undefined, () => rules.create(undefined, request, 0, worker));
     await store.update('lineage', request.id, (lineage) => rules.complete(lineage, claim, result, 1));
     expect(await store.get(request.id)).toMatchObject({ phase: 'done', outcome: result });
     const { tasks } = await store.list({ owner: request.owner, limit: 1 });
@@ -103,11 +103,11 @@ describe('a large result in SQLite', () => {
     await close();
   });
 
-  test('that is held back for a subtask is there when the subtask is done', async () => {
+  test('that waits for a subtask is readable after the subtask is done', async () => {
     const { store, close } = await openSqlite('memory:');
     const [parent, child] = [aTask(), aTask()];
     const claim = { taskId: parent.id, epoch: 1 };
-    await store.create(undefined, () => rules.create(undefined, parent, 0, holder));
+    await store.create(undefined, () => rules.create(undefined, parent, 0, worker));
     await store.update('task', parent.id, (task) => rules.startChild(task, claim, child, 1));
     await store.update('lineage', parent.id, (lineage) => rules.complete(lineage, claim, result, 2));
     await store.update('family', child.id, (family) => rules.cancel(family, 3));
@@ -116,7 +116,7 @@ describe('a large result in SQLite', () => {
   });
 });
 
-test('notices of removal are forgotten after an hour, a few with each removal', async () => {
+test('commits of removed tasks are deleted after an hour, some with each removal', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-'));
   const clock = new ManualClock();
   const database = await openSqlite(join(folder, 'tasks.db'), { clock });
@@ -126,18 +126,18 @@ test('notices of removal are forgotten after an hour, a few with each removal', 
     await tasks.end(task);
     await tasks.act('family', task, (family, at) => rules.remove(family, at));
   };
-  const looker = new DatabaseSync(join(folder, 'tasks.db'), { readOnly: true });
-  const notices = () => looker.prepare('select count(*) as n from commits where task is null').get()!.n;
+  const reader = new DatabaseSync(join(folder, 'tasks.db'), { readOnly: true });
+  const removals = () => reader.prepare('select count(*) as n from commits where task is null').get()!.n;
   for (let n = 0; n < 300; n++) await removeOne();
-  expect(notices()).toBe(300);
+  expect(removals()).toBe(300);
   clock.advance(2 * 3_600_000);
   const left: unknown[] = [];
   for (let n = 0; n < 4; n++) {
     await removeOne();
-    left.push(notices());
+    left.push(removals());
   }
   expect(left).toEqual([200, 100, 3, 4]);
-  looker.close();
+  reader.close();
   await database.close();
   await rm(folder, { recursive: true });
 });

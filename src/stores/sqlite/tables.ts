@@ -1,5 +1,5 @@
 import type { Tables, Value } from '../shared/tables.ts';
-import { type Connection, wording } from './driver.ts';
+import { type Connection, withStoreErrors } from './driver.ts';
 import { type Cells, name, type Stored } from './encryption/cells.ts';
 import type { GroupCommit } from './tasks/group-commit.ts';
 
@@ -21,7 +21,7 @@ export function sqliteTables(
     cells,
     name,
     read: <Row, T>(text: string, values: readonly Value[], use: (row: Row) => T) =>
-      wording(file, () => run<Row>(text, values).map(use)),
+      withStoreErrors(file, () => run<Row>(text, values).map(use)),
     write: (text, values) => commands.submit(() => run(text, values)),
     writeCells: (text, rows) =>
       commands.submit(() => {

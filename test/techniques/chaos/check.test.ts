@@ -35,7 +35,7 @@ test('a database after ordinary work is in order', () => {
 
 describe('the check of a database complains of', () => {
   const anEnded = "select seq from tasks where body ->> 'phase' = 'done' and body ->> 'version' > 4 limit 1";
-  const aLiveOne = "select seq from tasks where body ->> 'phase' = 'running' and holder is null limit 1";
+  const aLiveOne = "select seq from tasks where body ->> 'phase' = 'running' and worker is null limit 1";
   const aDoneChild = `select child.seq from tasks child join tasks parent on parent.id = child.parent_id
     where parent.body ->> 'phase' = 'done' limit 1`;
   const anAnswered = `select seq from tasks where body ->> '$.inputs[0].state' = 'answered'
@@ -85,9 +85,9 @@ describe('the check of a database complains of', () => {
       /its column wake_at says 1, its body null/,
     ],
     [
-      'a holder without a lease',
-      `update tasks set holder = 'someone' where seq = (${aLiveOne})`,
-      /has a holder or a lease, not both/,
+      'a worker without a lease',
+      `update tasks set worker = 'someone' where seq = (${aLiveOne})`,
+      /has a worker or a lease, not both/,
     ],
     [
       'a claim that its story does not tell of',

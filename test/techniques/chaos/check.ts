@@ -45,7 +45,7 @@ function columnProblems(row: TaskRow, task: Task): string[] {
     parent_id: task.parentId ?? null,
     ordinal: task.ordinal,
     epoch: task.epoch,
-    holder: live?.worker?.name ?? null,
+    worker: live?.worker?.name ?? null,
     wake_at: live?.wakeAt ?? null,
     deadline_at: live?.deadlineAt ?? null,
     purge_at: task.phase === 'done' ? task.purgeAt : null,
@@ -55,8 +55,8 @@ function columnProblems(row: TaskRow, task: Task): string[] {
   const problems = Object.entries(expected)
     .filter(([column, value]) => row[column] !== value)
     .map(([column, value]) => `its column ${column} says ${row[column]}, its body ${value}`);
-  if ((row.holder === null) !== (row.lease_until === null))
-    problems.push('has a holder or a lease, not both');
+  if ((row.worker === null) !== (row.lease_until === null))
+    problems.push('has a worker or a lease, not both');
   return problems;
 }
 

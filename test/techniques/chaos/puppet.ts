@@ -139,7 +139,7 @@ const commands = {
   async tidyUp(ms: number): Promise<void> {
     const instance = joinInstances(file);
     for (const until = performance.now() + ms; performance.now() < until; await pause(0))
-      for (let n = 0; n < 50; n++) instance.buryDead();
+      for (let n = 0; n < 50; n++) instance.removeDead();
     instance.leave();
   },
 

@@ -160,7 +160,7 @@ test('a database is never replaced by its own back-up', async () => {
   const link = join(dirname(file), 'link.db');
   symlinkSync(file, link);
   for (const target of [file, link])
-    await expect(database.backup(target)).rejects.toThrow(`${target}: it is the database itself`);
+    await expect(database.backup(target)).rejects.toThrow(`${target}: the target is the database itself`);
   await database.close();
 });
 

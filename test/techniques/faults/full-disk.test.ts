@@ -9,7 +9,7 @@ import { openSqlite } from '../../../src/sqlite.ts';
 import { aTask } from '../../../src/store-testing.ts';
 import { configure, connect } from '../../../src/stores/sqlite/driver.ts';
 import { Vault } from '../../../src/stores/sqlite/encryption/vault.ts';
-import { counting } from '../../../src/stores/sqlite/file/transaction-counter.ts';
+import { transactionCounter } from '../../../src/stores/sqlite/file/transaction-counter.ts';
 import { migrate } from '../../../src/stores/sqlite/schema.ts';
 import { GroupCommit } from '../../../src/stores/sqlite/tasks/group-commit.ts';
 import { Rows } from '../../../src/stores/sqlite/tasks/rows.ts';
@@ -110,7 +110,7 @@ describe.skipIf(!canMount)('on a full disk', () => {
     rmSync(join(disk.folder, 'tasks.db-wal'));
     disk.free();
     expect((await refusalOf(join(disk.folder, 'tasks.db'))).message).toContain(
-      'acknowledged work is missing',
+      'acknowledged changes are missing',
     );
   });
 
@@ -162,9 +162,9 @@ test('a change that does not fit undoes the whole transaction, and the next one 
   migrate(db, 'tasks.db');
   const rows = new Rows(db, new Vault(db, undefined, 'tasks.db'));
   const commands = new GroupCommit(db, 'tasks.db', {
-    begun: () => {},
-    seal: counting(db),
-    committed: () => {},
+    onBegin: () => {},
+    countTransaction: transactionCounter(db),
+    onCommitted: () => {},
   });
   const insert = (bytes: number) => {
     const one = request(bytes);

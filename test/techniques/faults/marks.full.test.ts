@@ -142,7 +142,7 @@ test('what a process acknowledged before it closed is missed, if the log that he
   await first.do('close');
   await second.kill();
   rmSync(`${file}-wal`);
-  expect((await refusalOf(file)).message).toContain('acknowledged work is missing');
+  expect((await refusalOf(file)).message).toContain('acknowledged changes are missing');
 });
 
 async function workThenDie(file: string): Promise<Other> {

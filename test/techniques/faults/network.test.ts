@@ -71,7 +71,7 @@ test.skipIf(!canMountSshfs)('a folder of another machine, mounted with sshfs, is
   for (const file of [join(folder, 'tasks.db'), join(folder, 'below', 'tasks.db')]) {
     const { code, message } = await failureToOpen(file);
     expect(code).toBe('STORE_NOT_OPENED');
-    expect(message).toContain(`${file}: it lies on a network file system (sshfs)`);
+    expect(message).toContain(`${file}: it is on a network file system (sshfs)`);
     expect(message).toContain('Put the file on a local disk');
   }
 });

@@ -52,5 +52,5 @@ function isAtLeast(task: Task, wanted: Task): boolean {
 }
 
 function withoutLease(task: Task): object {
-  return 'worker' in task ? { ...task, holder: task.worker?.name } : task;
+  return 'worker' in task ? { ...task, worker: task.worker?.name } : task;
 }

@@ -35,7 +35,7 @@ describe('a file that is not a database of tasks is refused and left as it is:',
   test('a database of another program', async () => {
     const file = temporaryFile();
     sql(file, "create table songs (title text); insert into songs values ('La mer')");
-    await expectRefusal(file, 'STORE_CORRUPT', /of another program/, /Choose a file of its own/);
+    await expectRefusal(file, 'STORE_CORRUPT', /of another program/, /Use a separate file/);
   });
 
   test('a database of another program that has a log', async () => {
@@ -44,7 +44,7 @@ describe('a file that is not a database of tasks is refused and left as it is:',
       file,
       "pragma journal_mode = wal; create table songs (title text); insert into songs values ('La mer')",
     );
-    await expectRefusal(file, 'STORE_CORRUPT', /of another program/, /Choose a file of its own/);
+    await expectRefusal(file, 'STORE_CORRUPT', /of another program/, /Use a separate file/);
   });
 
   test.for(['delete', 'wal'])(
@@ -61,7 +61,7 @@ describe('a file that is not a database of tasks is refused and left as it is:',
       await expectRefusal(
         file,
         'STORE_NOT_OPENED',
-        /before its first release/,
+        /before the first release/,
         /Use another file, or delete this/,
       );
     },
@@ -74,16 +74,16 @@ describe('a file that is not a database of tasks is refused and left as it is:',
     await expectRefusal(
       file,
       'STORE_TOO_NEW',
-      /newer Holdfast.*version \d+, this one knows \d+/,
-      /Update this Holdfast/,
+      /newer Holdfast.*version \d+, this Holdfast supports \d+/,
+      /Update Holdfast/,
     );
   });
 
-  test('a database whose table of versions is empty', async () => {
+  test('a database whose version table is empty', async () => {
     const file = temporaryFile();
     await populate(file, { tasks: 20, seed: 1 });
     sql(file, 'delete from holdfast_schema_version');
-    await expectRefusal(file, 'STORE_CORRUPT', /table of versions/, /[Rr]estore/);
+    await expectRefusal(file, 'STORE_CORRUPT', /version table/, /[Rr]estore/);
   });
 
   test('a back-up made by a newer Holdfast', async () => {
@@ -92,7 +92,7 @@ describe('a file that is not a database of tasks is refused and left as it is:',
     await database.backup(copy);
     await database.close();
     sql(copy, nextVersion);
-    await expectRefusal(copy, 'STORE_TOO_NEW', /newer Holdfast/, /Update this Holdfast/);
+    await expectRefusal(copy, 'STORE_TOO_NEW', /newer Holdfast/, /Update Holdfast/);
   });
 
   test('a folder', async () => {
@@ -147,7 +147,7 @@ test('a database from before the first release can be deleted, as the message sa
 test('an empty file can be deleted, as the message says, and a new database begun', async () => {
   const file = temporaryFile();
   writeFileSync(file, '');
-  expect((await refusalOf(file)).message).toContain('delete the file to begin anew');
+  expect((await refusalOf(file)).message).toContain('delete the file to start with an empty store');
   rmSync(file);
   await (await openSqlite(file)).close();
   await (await openSqlite(file)).close();
@@ -194,7 +194,7 @@ describe.skipIf(process.getuid?.() !== 0)('a user who may not write is told', ()
     const { code, message } = await failureToOpen(file, nobody);
     expect(code).toBe('STORE_NOT_OPENED');
     expect(message).toContain(file);
-    expect(message).toContain('this user may read and write there');
+    expect(message).toContain('this user can read and write there');
     expect(readdirSync(folder)).toEqual([]);
   });
 
@@ -204,7 +204,7 @@ describe.skipIf(process.getuid?.() !== 0)('a user who may not write is told', ()
     const { code, message } = await failureToOpen(file, nobody);
     expect(code).toBe('STORE_NOT_OPENED');
     expect(message).toContain(file);
-    expect(message).toContain('Choose a place where this user may write');
+    expect(message).toContain('Choose a location where this user can write');
     expect(existsSync(dirname(file))).toBe(false);
   });
 
@@ -226,7 +226,7 @@ describe.skipIf(process.getuid?.() !== 0)('a user who may not write is told', ()
     const { code, message } = await failureToOpen(file, nobody);
     expect(code).toBe('STORE_NOT_OPENED');
     expect(message).toContain(file);
-    expect(message).toContain('this user may read and write there');
+    expect(message).toContain('this user can read and write there');
   });
 });
 

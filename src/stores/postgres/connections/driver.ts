@@ -1,4 +1,4 @@
-/** The one place that touches `pg`: settings of connections, and the words for their errors. */
+/** The only module that uses `pg`: configures connections and converts errors to `StoreError`. */
 import type { ClientBase, ClientConfig, Pool } from 'pg';
 import { HoldfastError, type StoreErrorCode } from '../../../model/errors.ts';
 import { StoreError, TaskCorrupt } from '../../../ports/store-errors.ts';
@@ -9,15 +9,15 @@ export type Client = ClientBase;
 export type ClientPool = Pool;
 type Driver = typeof import('pg').default;
 
-/** Under its name a statement that is sent often is planned once per connection. */
+/** A statement with a name is planned once per connection. */
 export interface Statement {
   readonly name?: string;
   readonly text: string;
   readonly query_timeout?: number;
 }
 
-/** A statement, or several, for which is waited however long it takes: the server must have been told that it may. */
-export function unhurried(text: string): Statement {
+/** Statements without a client-side timeout. The statement timeout of the server must be raised separately. */
+export function withoutTimeout(text: string): Statement {
   return { text, query_timeout: maxTimeoutMs };
 }
 
@@ -26,7 +26,7 @@ export function prepared<Name extends string>(texts: Record<Name, string>): Reco
   return Object.fromEntries(entries);
 }
 
-/** Where the database is, for people: without its password. */
+/** The location of the database for messages, without the password. */
 export function placeOf(url: string): string {
   try {
     const { protocol, username, host, pathname } = new URL(url);
@@ -37,9 +37,9 @@ export function placeOf(url: string): string {
 }
 
 export interface Limits {
-  /** The longest that one statement may take; 0 if it does not matter. */
+  /** The statement timeout of the server; 0 for none. */
   readonly statementMs: number;
-  /** How much later the server must have said that it took longer. */
+  /** How much longer the client waits for the server to report the timeout. */
   readonly answerMs?: number;
 }
 
@@ -47,51 +47,51 @@ export function clientConfig(url: string, { statementMs, answerMs = 5_000 }: Lim
   return {
     connectionString: url,
     application_name: 'holdfast',
-    // A server whose machine vanishes says no goodbye either: connections that do nothing are tried, and those on which
-    // an answer is due are given up. Otherwise the system would go on sending for a quarter of an hour.
+    // If the machine of the server vanishes, no connection is closed. Keep-alives test idle connections, and the query
+    // timeout ends busy ones. Otherwise the operating system would resend for a quarter of an hour.
     keepAlive: true,
     keepAliveInitialDelayMillis: 5_000,
     ...(statementMs > 0 && { query_timeout: statementMs + answerMs }),
     connectionTimeoutMillis: 10_000,
-    // Statements are sent at once, even if others are not answered yet: a transaction takes fewer round trips.
+    // Sends statements before earlier ones are answered, so a transaction needs fewer round trips.
     pipeline: true,
     types: { getTypeParser },
   } as ClientConfig;
 }
 
 /**
- * Settings of a connection. They are sent as statements, because poolers do not pass startup options on: of direct
- * connections once (`verified`), behind a pooler with each transaction.
+ * Settings of a connection. They are sent as statements, because poolers drop startup options: once for each direct
+ * connection (`verified`), and in each transaction behind a pooler.
  */
 export function settingsOf({ statementMs }: Limits): string[] {
   return [
-    // Postgres takes recursive statements over thousands of subtasks for so dear that it would compile them, each time,
-    // for a hundred times as long as they run.
+    // Postgres overestimates the cost of recursive statements over thousands of subtasks. It would compile them each
+    // time, which takes a hundred times as long as running them.
     'jit = off',
     `statement_timeout = ${statementMs}`,
-    // A process that is stopped in the middle of a transaction must not keep its rows from the others.
+    // A process that is stopped during a transaction must not keep its rows locked.
     'idle_in_transaction_session_timeout = 3000',
   ];
 }
 
-/** … that hold for a whole session. */
+/** Settings for a whole session. */
 export function sessionSettingsOf(limits: Limits): string[] {
   return [
     ...settingsOf(limits),
-    // A machine that vanishes says no goodbye: its locks must go all the same.
+    // If the machine of a client vanishes, its locks must still be released.
     ...['tcp_keepalives_idle = 5', 'tcp_keepalives_interval = 2', 'tcp_keepalives_count = 3'],
-    // Whatever the server's default: a statement must see what was committed before it began.
+    // Overrides the server's default: a statement must see everything that was committed before it.
     "default_transaction_isolation = 'read committed'",
   ];
 }
 
 /**
- * For the few statements that are sent all the time, with any number of rows: planning them again costs as much as
- * running them. Their plans are made while the tables are small and kept while those grow, so they use indexes alone.
+ * For the few write statements, which run constantly and with any number of rows: planning costs as much as running
+ * them. Plans are created while the tables are small and kept while they grow, so they must use indexes.
  */
 export const writerSettings = ['plan_cache_mode = force_generic_plan', 'enable_seqscan = off'];
 
-/** For a pool: what each new connection begins with. */
+/** The `verify` option of a pool: applies settings to each new connection. */
 export function verified(settings: readonly string[]) {
   const text = settings.map((setting) => `set ${setting}`).join('; ');
   return (client: Client, done: (error?: Error) => void): void => {
@@ -102,17 +102,17 @@ export function verified(settings: readonly string[]) {
   };
 }
 
-/** For the connection that shows that this process is alive, by statements that take no time. */
+/** For the connection that shows that this process is alive. Its statements are fast. */
 export function livenessConfig(config: ClientConfig): ClientConfig {
   return { ...config, query_timeout: Math.min(config.query_timeout ?? livenessMs, livenessMs) };
 }
 
 const livenessMs = 10_000;
 
-/** A startup option of no meaning: poolers refuse it, or drop it. */
+/** A startup option without effect, which poolers reject or drop. */
 const sessionMark = 'holdfast.session';
 
-/** Whether connections to this URL are sessions of their own on the server, and not a pooler's. */
+/** True if connections to this URL are sessions on the server itself, not connections to a pooler. */
 export async function hasSessions(pg: Driver, config: ClientConfig): Promise<boolean> {
   const marked = { ...config, options: `-c ${sessionMark}=on` };
   try {
@@ -124,7 +124,7 @@ export async function hasSessions(pg: Driver, config: ClientConfig): Promise<boo
   }
 }
 
-/** The rows of one statement, on a connection that is there for nothing else. */
+/** Runs one statement on a temporary connection. */
 export async function queryOnce(pg: Driver, config: ClientConfig, text: string, values: unknown[]) {
   const client = new pg.Client(config);
   client.on('error', () => {});
@@ -138,14 +138,14 @@ export async function queryOnce(pg: Driver, config: ClientConfig, text: string, 
 
 const int8 = 20;
 
-/** Numbers of rows and counts stay far below 2^53; everything else `pg` reads as it should. */
+/** Row numbers and counts stay far below 2^53. All other types use the parsers of `pg`. */
 function getTypeParser(oid: number, format?: string): unknown {
   return oid === int8 ? Number : defaultParsers(oid, format);
 }
 
 let defaultParsers: (oid: number, format?: string) => unknown = () => String;
 
-/** The package is optional for those who do not use Postgres. */
+/** The package is optional. */
 export async function loadDriver(place: string): Promise<Driver> {
   try {
     const { default: pg } = await import('pg');
@@ -163,14 +163,14 @@ export async function loadDriver(place: string): Promise<Driver> {
   }
 }
 
-/** SQLSTATE, or what the network calls it. */
+/** The SQLSTATE or network error code. */
 export function codeOf(error: unknown): string | undefined {
   if (error instanceof HoldfastError) return undefined;
   const { code, message } = (error ?? {}) as { code?: unknown; message?: string };
   if (typeof code === 'string') return code;
-  // Several addresses, each refused for a reason of its own.
+  // The host has several addresses, and each failed.
   if (error instanceof AggregateError) return codeOf(error.errors[0]);
-  // `pg` gives no code to what it says itself.
+  // Errors of `pg` itself have no code.
   if (
     /^(Connection terminated|timeout expired|timeout exceeded|Query read timeout|Client has encountered a connection error)/.test(
       message ?? '',
@@ -183,22 +183,22 @@ export function codeOf(error: unknown): string | undefined {
 const networkCodes = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'],
   ...['57P01', '57P02', '57P03', '57P05', '25P03', '08000', '08003', '08006'],
-  // PgBouncer's word for a server that it lost or cannot reach.
+  // PgBouncer reports this if it lost or cannot reach the server.
   '08P01',
 ]);
 
-/** The connection is gone, and with it whatever was not committed. Another may do better. */
+/** The connection broke. Another one may work. */
 export function isDisconnected(error: unknown): boolean {
   return networkCodes.has(codeOf(error) ?? '');
 }
 
-/** The server is there, and not yet ready. */
+/** The server is starting. */
 export function isStarting(error: unknown): boolean {
   return codeOf(error) === '57P03';
 }
 
-/** Raised by `hold` (`lanes.ts`): the statement was undone, because what was believed of rows is not so. */
-export function isMoved(error: unknown): boolean {
+/** Raised by `verify` (`write-lanes.ts`): the statement was rolled back because a precondition was false. */
+export function areRowsChanged(error: unknown): boolean {
   return codeOf(error) === 'HF001';
 }
 
@@ -207,28 +207,28 @@ const notSerializable = '40001';
 const uniqueViolation = '23505';
 const tooManyConnections = '53300';
 
-/** Nothing was written; the same again may go well. */
-export function isWorthAnotherTry(error: unknown): boolean {
+/** Nothing was written, and a retry may succeed. */
+export function isRetryable(error: unknown): boolean {
   const code = codeOf(error);
   return isDisconnected(error) || [deadlock, notSerializable, tooManyConnections].includes(code ?? '');
 }
 
-/** Somebody else was faster; looked at again, what is there is seen. Unless it cannot be, which some tries show. */
+/** Another transaction inserted the same key first. A retry usually finds its row; otherwise the tries are limited. */
 export function isTaken(error: unknown): boolean {
   return codeOf(error) === uniqueViolation;
 }
 
-/** What `act` returns; its errors in words. */
-export async function wording<T>(place: string, act: () => T | Promise<T>): Promise<T> {
+/** Returns the result of `act`. Converts its errors. */
+export async function withStoreErrors<T>(place: string, act: () => T | Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {
-    throw worded(error, place);
+    throw toStoreError(error, place);
   }
 }
 
-/** Postgres rarely says where it is, and never what to do. */
-export function worded(error: unknown, place: string): unknown {
+/** Converts an error to a `StoreError` with the server and a remedy, which errors of Postgres lack. */
+export function toStoreError(error: unknown, place: string): unknown {
   if (error instanceof HoldfastError) return error;
   const message = (error as Error)?.message;
   const code = codeOf(error);
@@ -237,7 +237,7 @@ export function worded(error: unknown, place: string): unknown {
   if (code === undefined) {
     if (error instanceof CorruptRecord) return new TaskCorrupt(place, error.taskId, message, error);
     if (error instanceof Corrupt)
-      return as('STORE_CORRUPT', `what is stored contradicts itself (${message})`, restore);
+      return as('STORE_CORRUPT', `the stored data is inconsistent (${message})`, restore);
     if (error instanceof SyntaxError) return as('STORE_CORRUPT', 'a stored value is not readable', restore);
     return error;
   }
@@ -246,35 +246,35 @@ export function worded(error: unknown, place: string): unknown {
     case '28000':
       return as(
         'STORE_NOT_OPENED',
-        'the server refused the user or the password',
+        'the server rejected the user or the password',
         'Check both in the URL: postgres://USER:PASSWORD@HOST:PORT/DATABASE.',
       );
     case '3D000':
-      return as('STORE_NOT_OPENED', 'there is no such database', 'Make it first: createdb NAME.');
+      return as('STORE_NOT_OPENED', 'there is no such database', 'Create it first: createdb NAME.');
     case 'ENOTFOUND':
-      return as('STORE_NOT_OPENED', 'no machine is known by this name', 'Check the host in the URL.');
+      return as('STORE_NOT_OPENED', 'the host name is unknown', 'Check the host in the URL.');
     case '42501':
       return as(
         'STORE_NOT_OPENED',
-        `this user may not do what is needed (${message})`,
-        'Let it create schemas in the database (grant create on database NAME to USER), or create one for it (create schema holdfast authorization USER).',
+        `this user lacks a permission (${message})`,
+        'Allow it to create schemas in the database (grant create on database NAME to USER), or create one for it (create schema holdfast authorization USER).',
       );
     case '25006':
       return as(
         'STORE_READ_ONLY',
-        'this server takes no writes: it is a replica, or set to read-only',
+        'this server accepts no writes: it is a replica or read-only',
         'Use the URL of the primary.',
       );
     case '53100':
       return as(
         'STORE_FULL',
-        'the disk of the server is full, nothing of this change was written',
-        'Free some space and try again; everything acknowledged before is kept.',
+        'the disk of the server is full; this change was not written',
+        'Free some space and try again. All acknowledged changes are kept.',
       );
     case tooManyConnections:
       return as(
         'STORE_BUSY',
-        'the server has no connection left',
+        'the server has no free connections',
         'Raise max_connections, or lower the option `connections` of each process.',
       );
     case '57014':
@@ -282,7 +282,7 @@ export function worded(error: unknown, place: string): unknown {
       return as(
         'STORE_BUSY',
         `the server took too long (${message})`,
-        'Look for what holds it up: long transactions, locks, a disk that cannot keep up.',
+        'Find the cause: long transactions, locks, or a slow disk.',
       );
     case 'XX001':
     case 'XX002':
@@ -292,20 +292,16 @@ export function worded(error: unknown, place: string): unknown {
       return as(
         'STORE_CORRUPT',
         `a table is missing (${message})`,
-        'Restore the database, or open it again to have its tables made anew, without tasks.',
+        'Restore the database, or open it again to create empty tables.',
       );
     default:
       if (isDisconnected(error))
         return as(
           'STORE_NOT_OPENED',
           `the server cannot be reached (${code})`,
-          'Check that Postgres runs there and accepts connections from here.',
+          'Check that Postgres is running there and accepts connections from this machine.',
         );
-      return as(
-        'STORE_FAILED',
-        `Postgres reported: ${message} (${code})`,
-        'Nothing of this change was written.',
-      );
+      return as('STORE_FAILED', `Postgres reported: ${message} (${code})`, 'This change was not written.');
   }
 }
 

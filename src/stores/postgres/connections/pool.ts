@@ -1,7 +1,7 @@
 /**
- * Connections, and what is done when one of them breaks: whatever can be repeated is, on another connection, for as
- * long as a restart of the server takes. A transaction of which the end was not heard is looked up, so that it is
- * neither lost nor done twice.
+ * Connections, with retries if one breaks: repeatable work is retried on another connection for as long as a restart of
+ * the server takes. If the result of a commit did not arrive, the pool checks whether it was committed, so that no
+ * transaction is lost or executed twice.
  */
 import { storeClosed } from '../../../ports/store-errors.ts';
 import { backoffMs } from '../../../runtime/backoff.ts';
@@ -11,18 +11,18 @@ import {
   type ClientPool,
   codeOf,
   isDisconnected,
+  isRetryable,
   isTaken,
-  isWorthAnotherTry,
   type Statement,
-  worded,
+  toStoreError,
 } from './driver.ts';
 
-/** For how long a server that went away is waited for. */
-const patienceMs = 30_000;
+/** How long work is retried while the server is unreachable. */
+const giveUpMs = 30_000;
 const backoff = { minMs: 5, maxMs: 500 };
-const triesForWhatIsTaken = 5;
-/** Whatever the server's default: what commands rely on is that each statement sees what was committed before it. */
-const justBegin = 'begin isolation level read committed';
+const maxTriesIfTaken = 5;
+/** Overrides the server's default isolation: each statement must see everything that was committed before it. */
+const defaultOpening = 'begin isolation level read committed';
 
 export type Row = Record<string, unknown>;
 
@@ -34,26 +34,28 @@ export interface Sent {
 
 export interface Transaction {
   query<R = Row>(statement: Statement | string, values?: readonly unknown[]): Promise<R[]>;
-  /** What the statements gave with which it began. */
+  /** The results of the `first` statements. */
   found: readonly Row[][];
   /**
-   * Sends the last statement and the commit together. If the statement fails, nothing is committed; if the connection
-   * breaks, it may have been.
+   * Sends the last statement together with the commit. If the statement fails, nothing is committed. If the connection
+   * breaks, it may have been committed.
    */
   commitWith<R = Row>(sent: Sent): Promise<R[]>;
-  /** That of the record of the encryption, if it began by reading it. */
+  /** The revision of the encryption record, if the opening statements read it. */
   revision?: string;
-  /** Once it has written something: whether it was committed, asked in a way after which it never will be if it was not. */
+  /**
+   * Set after the first write: determines whether the transaction was committed. If it returns false, it never will be.
+   */
   settle?: () => Promise<boolean>;
 }
 
 export class Connections {
   readonly #pool: ClientPool;
   readonly #place: string;
-  /** What poolers in transaction mode need: settings that end with the transaction, and no named statements. */
+  /** Settings for each transaction behind a pooler in transaction mode, which also allows no named statements. */
   readonly #pooled: readonly string[] | undefined;
   readonly #broken = new Set<() => void>();
-  #underWay = 0;
+  #inFlight = 0;
   #idle = Promise.withResolvers<void>();
   #closed = false;
 
@@ -61,61 +63,61 @@ export class Connections {
     this.#pool = pool;
     this.#place = place;
     this.#pooled = pooled;
-    // Without listeners a restart of the server would end this process.
-    pool.on('error', () => this.#tellBroken());
-    pool.on('connect', (client) => void client.on('error', () => this.#tellBroken()));
+    // Without listeners, a restart of the server would crash this process.
+    pool.on('error', () => this.#notifyBroken());
+    pool.on('connect', (client) => void client.on('error', () => this.#notifyBroken()));
   }
 
-  /** Calls back whenever a connection broke. */
+  /** Calls back whenever a connection breaks. */
   onBroken(listener: () => void): void {
     this.#broken.add(listener);
   }
 
-  #tellBroken(): void {
+  #notifyBroken(): void {
     for (const listener of this.#broken) listener();
   }
 
-  /** A statement of its own that may be run twice: it reads, or writes what it would write again. */
+  /** Runs a single statement with retries. It must be safe to repeat. */
   query<R = Row>(statement: Statement | string, values: readonly unknown[] = []): Promise<R[]> {
     return this.#persist(async () => (await this.#pool.query(this.#queryOf(statement, values))).rows as R[]);
   }
 
-  /** A statement that is a transaction by itself, sent once; its error is as `pg` has it. */
+  /** Sends a single statement once, as its own transaction. Throws the errors of `pg` unchanged. */
   async send<R = Row>(statement: Statement | string, values: readonly unknown[]): Promise<R[]> {
     try {
       const sent = await this.#counted(() => this.#pool.query(this.#queryOf(statement, values)));
       return sent.rows as R[];
     } catch (error) {
-      if (isDisconnected(error)) this.#tellBroken();
+      if (isDisconnected(error)) this.#notifyBroken();
       throw error;
     }
   }
 
   /**
-   * Runs `work`, all of it or nothing; it may run more than once. The transaction begins with `opening` and the `first`
-   * statements, in one round trip.
+   * Runs `work` in a transaction, with retries. The transaction begins with `opening` and the `first` statements, in
+   * one round trip.
    */
   transact<T>(
     work: (transaction: Transaction) => Promise<T>,
-    opening = justBegin,
+    opening = defaultOpening,
     first: () => readonly Sent[] = () => [],
   ): Promise<T> {
     return this.#persist(() => this.#attempt(work, opening, first));
   }
 
-  /** Lets what is under way end: whoever waits for a connection of a pool that was ended is never answered by it. */
+  /** Waits for work in flight, because a pool that has ended never answers pending requests for a connection. */
   async close(): Promise<void> {
     this.#closed = true;
-    if (this.#underWay > 0) await this.#idle.promise;
+    if (this.#inFlight > 0) await this.#idle.promise;
     await this.#pool.end();
   }
 
   async #counted<T>(act: () => Promise<T>): Promise<T> {
-    this.#underWay++;
+    this.#inFlight++;
     try {
       return await act();
     } finally {
-      if (--this.#underWay === 0 && this.#closed) this.#idle.resolve();
+      if (--this.#inFlight === 0 && this.#closed) this.#idle.resolve();
     }
   }
 
@@ -145,13 +147,13 @@ export class Connections {
         ...first().map(({ statement, values }) => client.query(this.#queryOf(statement, values))),
       ];
       const [opened, ...found] = (await allOf<unknown>(sent)) as [unknown, ...{ rows: Row[] }[]];
-      // Several statements have several results.
+      // Several statements have an array of results.
       const revision = Array.isArray(opened) ? opened.at(-1).rows[0]?.revision : undefined;
       if (revision !== undefined) transaction.revision = revision;
       transaction.found = found.map(({ rows }) => rows);
       value = await work(transaction);
     } catch (error) {
-      await giveBack(client, isDisconnected(error) ? undefined : 'rollback');
+      await release(client, isDisconnected(error) ? undefined : 'rollback');
       throw error;
     }
     try {
@@ -167,7 +169,7 @@ export class Connections {
 
   #withSettings(opening: string): string {
     const settings = this.#pooled?.map((setting) => `; set local ${setting}`) ?? [];
-    return opening.replace(justBegin, [justBegin, ...settings].join(''));
+    return opening.replace(defaultOpening, [defaultOpening, ...settings].join(''));
   }
 
   #queryOf(statement: Statement | string, values: readonly unknown[]) {
@@ -186,20 +188,20 @@ export class Connections {
       try {
         return await act();
       } catch (error) {
-        if (isDisconnected(error)) this.#tellBroken();
+        if (isDisconnected(error)) this.#notifyBroken();
         if (this.#closed && codeOf(error) === undefined) throw storeClosed(this.#place);
-        const again = isTaken(error) ? tries < triesForWhatIsTaken : isWorthAnotherTry(error);
-        // A connection that was silent for all that time says nothing about others.
-        const isOver = tries > 1 && runtime.monotonic() - started > patienceMs;
-        if (!again || isOver) throw worded(error, this.#place);
+        const again = isTaken(error) ? tries < maxTriesIfTaken : isRetryable(error);
+        // At least two tries, because one unresponsive connection may have used up the time.
+        const isOutOfTime = tries > 1 && runtime.monotonic() - started > giveUpMs;
+        if (!again || isOutOfTime) throw toStoreError(error, this.#place);
       }
-      // Not all at once, when the server is back.
+      // Jitter, so that not all processes retry at the same time.
       await pause(backoffMs(backoff, tries - 1) * (0.5 + runtime.random()));
     }
   }
 }
 
-/** Waits for all, and fails with the first that failed. */
+/** Waits for all promises; rejects with the first error. */
 async function allOf<T>(some: readonly Promise<T>[]): Promise<T[]> {
   const settled = await Promise.allSettled(some);
   const failed = settled.find((one) => one.status === 'rejected');
@@ -207,7 +209,7 @@ async function allOf<T>(some: readonly Promise<T>[]): Promise<T[]> {
   return settled.map((one) => (one as PromiseFulfilledResult<T>).value);
 }
 
-async function giveBack(
+async function release(
   client: Client & { release(destroy?: boolean): void },
   last: string | undefined,
 ): Promise<void> {

@@ -1,8 +1,8 @@
 /**
- * What became of a transaction is never guessed. Each write lane of each process has a row of its own in `lanes`, which
- * every transaction of the lane rewrites: it takes effect only if the row has the turn before it, and leaves its own.
- * When a connection breaks before the end was reported, the lane takes the turn away from that transaction: either it
- * had ended by then, and the row shows it, or it never will.
+ * Determines reliably whether a transaction was committed. Each write lane of each process has a row in `lanes`, which
+ * every transaction of the lane updates: it commits only if the row contains the previous turn, and writes its own
+ * turn. If a connection breaks before the result arrives, the lane revokes the turn of that transaction. Then either
+ * the row shows that it was committed, or it can never commit.
  */
 import { StoreError } from '../../../ports/store-errors.ts';
 import type { Connections } from './pool.ts';
@@ -13,28 +13,28 @@ export interface Turn {
   readonly after: number;
 }
 
-/** Part of the schema. `hold` undoes the statement that calls it, unless all is as its sender believed. */
+/** Part of the schema. `verify` rolls back the statement that calls it, unless all its preconditions are true. */
 export const laneTables = `
   create table lanes (
     name text collate "C" primary key,
     turn bigint not null
   ) with (fillfactor = 50);
-  create function hold(is_so boolean) returns boolean language plpgsql as $$
+  create function verify(is_valid boolean) returns boolean language plpgsql as $$
   begin
-    if not is_so
-    then raise exception 'Rows have moved, which is tried again.' using errcode = 'HF001';
+    if not is_valid
+    then raise exception 'Rows have changed; Holdfast retries this statement.' using errcode = 'HF001';
     end if;
     return true;
   end $$;
 `;
 
-/** Whoever sees it must not try the same again. */
-function endUnknown(place: string, cause?: unknown): StoreError {
+/** An error that must not be retried. */
+function commitUnknown(place: string, cause?: unknown): StoreError {
   return new StoreError(
     'COMMIT_UNKNOWN',
     place,
-    'what became of a change is not known, because the server could not be asked',
-    'Check whether it was made before you make it again.',
+    'the connection broke during a commit, and whether the change was written is unknown',
+    'Check whether the change was written before you repeat it.',
     cause,
   );
 }
@@ -49,7 +49,7 @@ export class WriteLane {
   readonly name: string;
   readonly #parts: Parts;
   #last = 0;
-  /** What the row says; undefined if that is not known. */
+  /** The turn in the row; undefined if unknown. */
   #turn: number | undefined;
 
   constructor(name: string, parts: Parts) {
@@ -66,30 +66,31 @@ export class WriteLane {
     this.#turn = after;
   }
 
-  /** The row may not be there any more, or not say what was believed. */
-  doubt(): void {
+  /** The row may be missing or contain another turn. */
+  forgetTurn(): void {
     this.#turn = undefined;
   }
 
-  /** Whether the transaction of this turn has ended well. If not, it never will. */
+  /** Whether the transaction of this turn was committed. If not, it never will be. */
   async settle(turn: Turn): Promise<boolean> {
     this.#turn = undefined;
-    const taken = ++this.#last;
-    const found = await this.#takeAway(turn, taken).catch((error) => {
-      throw endUnknown(this.#parts.place, error);
+    const revoking = ++this.#last;
+    const found = await this.#revoke(turn, revoking).catch((error) => {
+      throw commitUnknown(this.#parts.place, error);
     });
-    // A row that is further back lost turns with a server that was replaced: this one among them, or never had.
-    const isSettled = found !== undefined && (found === turn.after || found === taken || found < turn.before);
-    if (!isSettled) throw endUnknown(this.#parts.place);
+    // A lower turn means that a replaced server lost turns, including this one if it was committed.
+    const isSettled =
+      found !== undefined && (found === turn.after || found === revoking || found < turn.before);
+    if (!isSettled) throw commitUnknown(this.#parts.place);
     this.#turn = found;
     return found === turn.after;
   }
 
-  /** What the row says then. However often it is tried, it comes to the same. */
-  async #takeAway({ lane, before }: Turn, taken: number): Promise<number | undefined> {
+  /** Returns the turn in the row afterwards. Safe to repeat. */
+  async #revoke({ lane, before }: Turn, revoking: number): Promise<number | undefined> {
     const lanes = `${this.#parts.schema}.lanes`;
     const update = `update ${lanes} set turn = $1 where name = $2 and turn = $3`;
-    await this.#parts.connections.query(update, [taken, lane, before]);
+    await this.#parts.connections.query(update, [revoking, lane, before]);
     const [row] = await this.#parts.connections.query<{ turn: number }>(
       `select turn from ${lanes} where name = $1`,
       [lane],
@@ -108,8 +109,8 @@ export class WriteLane {
   }
 }
 
-/** Removes the lanes of processes that are gone. */
-export async function forgetOldLanes(connections: Connections, schema: string): Promise<void> {
+/** Deletes the lanes of dead processes. */
+export async function deleteOldLanes(connections: Connections, schema: string): Promise<void> {
   await connections.query(
     `delete from ${schema}.lanes where split_part(name, '/', 1) not in (select name from ${schema}.processes)`,
   );

@@ -1,13 +1,13 @@
 /**
- * How texts stand in their columns. Everything that a peer or a handler said goes through here. What JSON makes of a
- * value has neither a NUL nor half a surrogate pair in it, which Postgres refuses or loses; texts that are compared as
- * they are need care. Encrypted values are texts too, and begin as neither JSON nor a name ever does.
+ * Encodes texts for Postgres columns. All data of peers and handlers goes through here. Postgres cannot store NUL or
+ * lone surrogates. JSON contains neither; names, which SQL compares as they are, must be escaped. Encrypted values are
+ * texts with a prefix that neither JSON nor an escaped name can have.
  */
 import type { Encoding, Cells as Of } from '../../shared/encryption/cells.ts';
 
 export type Cells = Of<string>;
 
-/** Triggers know it too. */
+/** Also used by the audit trigger. */
 export const sealedMark = '\\~';
 
 export const marked: Encoding<string> = {
@@ -22,7 +22,7 @@ const unstorable = /[\\\u0000]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\u
 
 const unsuspicious = /^[\w\-.:@/ ]*$/;
 
-/** A text that is looked for as it is: an id, an owner, a tool. Different ones stay different. */
+/** Escapes a text that SQL compares as it is: an id, an owner, a tool. The encoding is unique. */
 export function name(text: string): string {
   if (unsuspicious.test(text)) return text;
   return text.replace(unstorable, (found) =>
@@ -30,7 +30,7 @@ export function name(text: string): string {
   );
 }
 
-/** The text that `name` was given. */
+/** Decodes a text from `name`. */
 export function named(stored: string): string {
   if (!stored.includes('\\')) return stored;
   return stored.replace(/\\(\\|[0-9a-f]{4})/g, (_, code: string) =>

@@ -1,10 +1,10 @@
 /** Re-encrypts the values of a database. */
 import { headerBytes, type RekeyReport, type RekeyTarget, rekey } from '../../shared/encryption/rekey.ts';
 import type { Tables } from '../../shared/tables.ts';
-import { wording } from '../connections/driver.ts';
+import { withStoreErrors } from '../connections/driver.ts';
 import type { Vault } from './vault.ts';
 
-/** Of a value as text: the mark, and the header in base64. */
+/** The length of the prefix and the header in base64. */
 const headerLength = 2 + 4 * Math.ceil(headerBytes / 3);
 
 export function rekeyPostgres(tables: Tables<string>, vault: Vault, place: string): Promise<RekeyReport> {
@@ -18,5 +18,5 @@ export function rekeyPostgres(tables: Tables<string>, vault: Vault, place: strin
     audit: { keys: ['seq'], bound: 'at, action, owner, task' },
   };
   const change = vault.change.bind(vault);
-  return wording(place, () => rekey({ tables, sources, headerLength, change }));
+  return withStoreErrors(place, () => rekey({ tables, sources, headerLength, change }));
 }

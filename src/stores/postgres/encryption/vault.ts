@@ -1,9 +1,8 @@
 /**
- * The record of a database's encryption, one row in `encryption` once it was switched on, and the values that are
- * written as it demands.
+ * The encryption of a Postgres database. `encryption` contains the record in one row once encryption was turned on.
  *
- * Every transaction that writes values compares the revision of the record while it holds a lock on `commits` that
- * each insertion there takes anyway; who changes the record excludes all of them for a moment. So nobody writes with an
+ * Every transaction that writes values compares the revision of the record under a lock on `commits`, which each insert
+ * there takes anyway. A change of the record takes a lock that excludes all of them briefly. So nobody writes with an
  * older key after the commit that introduces a new one. Postgres takes the snapshot of a statement after its locks.
  */
 import { runtime } from '../../../runtime/runtime.ts';
@@ -20,7 +19,7 @@ export const encryptionTable = `
   create unique index encryption_is_one_row on encryption ((true));
 `;
 
-/** An SQL expression, compared with the revision that a process knows. */
+/** An SQL expression for the current revision. */
 export function revisionIn(schema: string): string {
   return `coalesce((select revision from ${schema}.encryption), '')`;
 }
@@ -41,7 +40,7 @@ export class Vault extends Cells<string> {
     this.#parts = parts;
   }
 
-  /** Introduces the current key, if the store does not know it. Refuses without the right keys. */
+  /** Adds the current key to the record, if it is new to the store. Throws without the right keys. */
   async open(): Promise<void> {
     const { connections, schema, keys } = this.#parts;
     await this.#refresh(connections);
@@ -51,7 +50,7 @@ export class Vault extends Cells<string> {
     );
   }
 
-  /** A transaction that writes values: until it ends, the record stays as it is. */
+  /** Runs a transaction that writes values. The record cannot change until it ends. */
   transact<T>(
     work: (transaction: Transaction) => Promise<T>,
     connections = this.#parts.connections,
@@ -67,7 +66,7 @@ export class Vault extends Cells<string> {
     );
   }
 
-  /** A transaction next to which nobody writes values. */
+  /** Changes the record in a transaction that excludes all writers of values. */
   async change(
     decide: (
       record: EncryptionRecord,
@@ -102,9 +101,9 @@ export class Vault extends Cells<string> {
       select ${revisionIn(schema)} as revision`;
   }
 
-  async #refresh(asked: Pick<Transaction, 'query'>): Promise<void> {
+  async #refresh(source: Pick<Transaction, 'query'>): Promise<void> {
     const { schema } = this.#parts;
-    const [row] = await asked.query<{ record: string | null; lookup: Uint8Array | null }>(
+    const [row] = await source.query<{ record: string | null; lookup: Uint8Array | null }>(
       {
         name: 'encryption',
         text: `
@@ -119,8 +118,8 @@ export class Vault extends Cells<string> {
   }
 
   /**
-   * The secret for idempotency keys is there while anything is encrypted. Once it was stored as plain text it is not
-   * used again.
+   * The secret for idempotency keys exists while the record has keys. Without keys it is deleted, so a secret that was
+   * stored as plain text is never reused.
    */
   async #keepLookupSecret(transaction: Transaction): Promise<void> {
     const { schema } = this.#parts;
@@ -134,7 +133,7 @@ export class Vault extends Cells<string> {
   }
 }
 
-/** True of a database that holds no values. */
+/** True for a database without values. */
 async function isUnused(transaction: Transaction, schema: string): Promise<boolean> {
   const tables = ['tasks', 'commits', 'secrets', 'sessions', 'audit'];
   const some = tables.map((table) => `exists (select 1 from ${schema}.${table})`).join(' or ');

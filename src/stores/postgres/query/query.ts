@@ -1,9 +1,9 @@
-/** The `TaskQueries` on Postgres: the server does the work, and what it returns comes in portions. */
+/** The `TaskQueries` on Postgres. */
 import type { TaskQueries } from '../../../ports/query.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { guarded, type QuerySource, SqlTaskQueries } from '../../shared/query/query.ts';
 import type { Sql } from '../../shared/query/sql.ts';
-import { wording } from '../connections/driver.ts';
+import { withStoreErrors } from '../connections/driver.ts';
 import type { Connections } from '../connections/pool.ts';
 import { name as stored } from '../encryption/cells.ts';
 import type { Vault } from '../encryption/vault.ts';
@@ -30,5 +30,5 @@ export function postgresQueries(parts: {
     read: (text, column, id, version) => vault.read(text, column, id, version),
     all,
   };
-  return guarded(new SqlTaskQueries(source, { clock }), (read) => wording(place, read));
+  return guarded(new SqlTaskQueries(source, { clock }), (read) => withStoreErrors(place, read));
 }

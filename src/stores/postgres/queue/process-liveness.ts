@@ -1,10 +1,10 @@
 /**
- * Which processes are alive, and messages between them. A process holds an advisory lock on a connection of its own,
- * which the server drops with the connection, and listens on it for what the others report. If that connection breaks
- * it is opened again, with a back-off; a process that is away for only a moment counts as alive.
+ * Which processes are alive, and notifications between them. Each process has a separate connection with an advisory
+ * lock, which the server releases when the connection ends. It also listens there for notifications. A broken
+ * connection is reopened with backoff; a process that is disconnected only briefly counts as alive.
  *
- * Behind a pooler, without a direct URL, a process has no such connection: it reports in a row that it is alive, its
- * tasks are taken over when their leases expire, and changes are found by polling.
+ * Behind a pooler without a direct URL there is no such connection: a process writes heartbeats to a row, its tasks are
+ * taken over when their leases expire, and changes are found by polling.
  */
 import { createHash } from 'node:crypto';
 import { newId } from '../../../model/id.ts';
@@ -14,23 +14,23 @@ import { type Client, isDisconnected } from '../connections/driver.ts';
 import type { Connections } from '../connections/pool.ts';
 import { name as stored } from '../encryption/cells.ts';
 
-const lookMs = 250;
+const checkMs = 250;
 /**
- * A process is dead if its lock has been missing for so long and it has no other connection to the server, or for longer:
- * if only some connections were cut, the others show that it is alive.
+ * A process is dead if its lock has been missing for `minMissingMs` and it has no other connection to the server. If it
+ * has other connections, it is dead only after `connectedMs`, because only some connections may have been cut.
  */
-const missingMs = 900;
+const minMissingMs = 900;
 const connectedMs = 5_000;
-/** After a restart of the server all are about to reconnect: for so long nobody is taken for dead. */
+/** After a restart of the server all processes reconnect. During this time none counts as dead. */
 const afterRestartMs = 3_000;
-const forgottenMs = 60_000;
+const deleteAfterMs = 60_000;
 const backoff = { minMs: 20, maxMs: 200 };
-/** Others are told at once for a few times, and then no more often than that. */
-const tellMs = 10;
-const tellAtOnce = 5;
-/** What nobody waits for is told after this, or with what follows it. */
-const laterMs = 20;
-/** A process without a lock reports so often that it is alive, and counts as alive for so long. */
+/** Limits notifications: a burst of a few, then one per interval. */
+const notifyMs = 10;
+const notifyBurst = 5;
+/** The delay of notifications that are not urgent, unless an urgent one follows earlier. */
+const delayMs = 20;
+/** How often a process without a lock writes a heartbeat, and how long it then counts as alive. */
 const reportMs = 5_000;
 const reportedSeconds = 20;
 
@@ -39,7 +39,7 @@ export type Urgency = 'now' | 'later';
 export type DirectClient = Client & { end(): Promise<void> };
 
 interface Parts {
-  /** Of this process. */
+  /** The name of this process. */
   readonly name?: string;
   /** Undefined if there is no direct connection. */
   readonly connect: (() => Promise<DirectClient>) | undefined;
@@ -48,26 +48,26 @@ interface Parts {
 }
 
 export class Liveness {
-  /** This process, as the others know it. */
+  /** The name of this process. */
   readonly name: string;
   readonly #key: string;
   readonly #parts: Parts;
-  readonly #onNews = new Set<(isWork: boolean) => void>();
+  readonly #onCommit = new Set<(isWork: boolean) => void>();
   readonly #onMissed = new Set<() => void>();
   readonly #missing = new Map<string, Missing>();
   readonly #tokens = new Tokens();
   readonly #timers: Timer[] = [];
   #client: DirectClient | undefined;
-  /** Before that nobody is taken for dead, on the monotonic clock. */
+  /** Until then no process counts as dead; on the monotonic clock. */
   #trustedAt = Number.POSITIVE_INFINITY;
-  /** When the server was started. */
+  /** The start time of the server. */
   #serverStart: string | undefined;
-  /** A message to the others, and whether it is about work; undefined if there is none. */
+  /** Whether the pending notification is about work; undefined without one. */
   #pending: boolean | undefined;
-  #telling: Promise<void> | undefined;
+  #notifying: Promise<void> | undefined;
   #later: Timer | undefined;
-  #looking = false;
-  /** How many there were at the last look. */
+  #checking = false;
+  /** The number of dead processes at the last check. */
   #dead = 0;
   #closed = false;
 
@@ -78,7 +78,7 @@ export class Liveness {
     if (!parts.connect) parts.connections.onBroken(() => this.#distrust(afterRestartMs));
   }
 
-  /** False if changes must be found by polling. */
+  /** False if changes are found by polling. */
   get listens(): boolean {
     return this.#parts.connect !== undefined;
   }
@@ -89,41 +89,41 @@ export class Liveness {
       await this.#report();
       this.#timers.push(runtime.setInterval(() => void this.#report().catch(() => {}), reportMs).unref());
     }
-    this.#distrust(missingMs);
-    this.#timers.push(runtime.setInterval(() => void this.#look(), lookMs).unref());
+    this.#distrust(minMissingMs);
+    this.#timers.push(runtime.setInterval(() => void this.#check(), checkMs).unref());
   }
 
-  /** Calls back when another process reports a commit; `isWork` if tasks may be there to be claimed. */
-  onNews(listener: (isWork: boolean) => void): void {
-    this.#onNews.add(listener);
+  /** Calls back when another process reports a commit. With `isWork`, there may be tasks to claim. */
+  onCommit(listener: (isWork: boolean) => void): void {
+    this.#onCommit.add(listener);
   }
 
-  /** Calls back after a reconnection, since messages were lost meanwhile, and when a process was found dead. */
+  /** Calls back after a reconnection, because notifications may have been lost, and when a process was found dead. */
   onMissed(listener: () => void): void {
     this.#onMissed.add(listener);
   }
 
-  /** Tells the other processes: what comes while one message is under way shares the next. */
-  tell(isWork: boolean, urgency: Urgency = 'now'): void {
+  /** Notifies the other processes. Calls while a notification is in flight share the next one. */
+  notify(isWork: boolean, urgency: Urgency = 'now'): void {
     this.#pending = isWork || this.#pending === true;
-    if (urgency === 'now') this.#tellNow();
-    else this.#later ??= runtime.setTimeout(() => this.#tellNow(), laterMs).unref();
+    if (urgency === 'now') this.#notifyNow();
+    else this.#later ??= runtime.setTimeout(() => this.#notifyNow(), delayMs).unref();
   }
 
-  #tellNow(): void {
+  #notifyNow(): void {
     runtime.clearTimeout(this.#later);
     this.#later = undefined;
-    this.#telling ??= this.#tellAll().finally(() => {
-      this.#telling = undefined;
+    this.#notifying ??= this.#notifyAll().finally(() => {
+      this.#notifying = undefined;
     });
   }
 
-  /** The names of those who were found dead, and not yet forgotten. */
+  /** The names of dead processes that still have a row. */
   get dead(): string[] {
     const now = runtime.monotonic();
     if (now < this.#trustedAt || (this.listens && !this.#client)) return [];
     const isDead = ({ since, isConnected }: Missing) =>
-      now - since >= (isConnected ? connectedMs : missingMs);
+      now - since >= (isConnected ? connectedMs : minMissingMs);
     return [...this.#missing].filter(([, one]) => isDead(one)).map(([name]) => name);
   }
 
@@ -132,7 +132,7 @@ export class Liveness {
     for (;;) {
       const isAlive = await this.#isAlive(name);
       if (certainty === undefined || !isAlive || !this.#missing.has(name)) return isAlive;
-      await pause(lookMs / 5);
+      await pause(checkMs / 5);
     }
   }
 
@@ -143,7 +143,7 @@ export class Liveness {
     ]);
     if (!row) return false;
     if (row.reported !== null) return row.reported;
-    this.#note(row);
+    this.#update(row);
     return row.locked || !this.dead.includes(name);
   }
 
@@ -151,43 +151,43 @@ export class Liveness {
     this.#closed = true;
     for (const timer of this.#timers) runtime.clearInterval(timer);
     runtime.clearTimeout(this.#later);
-    await this.#telling;
+    await this.#notifying;
     const { schema, connections } = this.#parts;
     const client = this.#client;
     if (this.listens && !client) return;
-    // A process that leaves in order is known to be gone at once, and what it still holds is free.
+    // After a clean shutdown, the process is gone immediately and its tasks are free.
     await connections
       .send(
         `with gone as (delete from ${schema}.processes where name = $1)
-        update ${schema}.tasks set deserted = true where holder = $1`,
+        update ${schema}.tasks set deserted = true where worker = $1`,
         [this.name],
       )
-      .then(() => this.#say(true))
+      .then(() => this.#send(true))
       .catch(() => {});
     this.#client = undefined;
     await client?.end().catch(() => {});
   }
 
-  /** Returns when the server was started. */
+  /** Returns the start time of the server. */
   async #connect(): Promise<string> {
     const { connect, schema } = this.#parts;
     const client = await connect!();
     client.on('error', () => void this.#reconnect(client));
     client.on('end', () => void this.#reconnect(client));
-    client.on('notification', ({ payload }) => this.#hear(payload));
+    client.on('notification', ({ payload }) => this.#receive(payload));
     try {
-      // In one round trip, and the lock first: until it is there, this process may be taken for dead.
+      // One round trip, and the lock first: without it this process may count as dead.
       const results: unknown = await client.query(`
         select pg_try_advisory_lock(${this.#key});
         listen ${channelOf(schema)};
         insert into ${schema}.processes (name, key) values ('${this.name}', ${this.#key}) on conflict (name) do nothing;
         select pg_postmaster_start_time()::text as start`);
       const { rows } = (results as { rows: { start: string }[] }[]).at(-1)!;
-      if (this.#closed) throw new Error('Closed meanwhile.');
+      if (this.#closed) throw new Error('Closed while connecting.');
       this.#client = client;
       return rows[0]!.start;
     } catch (error) {
-      // It would be open for as long as this process lives, and perhaps show that it works here.
+      // Otherwise the connection would stay open and its lock would show this process as alive.
       client.end().catch(() => {});
       throw error;
     }
@@ -200,7 +200,7 @@ export class Liveness {
     for (let retries = 0; !this.#closed; retries++) {
       try {
         const start = await this.#connect();
-        this.#distrust(start === this.#serverStart ? missingMs : afterRestartMs);
+        this.#distrust(start === this.#serverStart ? minMissingMs : afterRestartMs);
         this.#serverStart = start;
         for (const listener of this.#onMissed) listener();
         return;
@@ -225,59 +225,59 @@ export class Liveness {
     );
   }
 
-  #hear(payload: string | undefined): void {
+  #receive(payload: string | undefined): void {
     const { from, work } = JSON.parse(payload ?? '{}') as { from?: string; work?: boolean };
-    if (from !== this.name) for (const listener of this.#onNews) listener(work === true);
+    if (from !== this.name) for (const listener of this.#onCommit) listener(work === true);
   }
 
-  async #tellAll(): Promise<void> {
+  async #notifyAll(): Promise<void> {
     while (this.#pending !== undefined) {
       const waitMs = this.#tokens.take();
       if (waitMs > 0 && !this.#closed) await pause(waitMs);
       const isWork = this.#pending;
       this.#pending = undefined;
-      // What does not arrive is found by polling.
-      await this.#say(isWork).catch(() => {});
+      // Others find commits by polling if a notification is lost.
+      await this.#send(isWork).catch(() => {});
     }
   }
 
-  async #say(work: boolean): Promise<void> {
+  async #send(work: boolean): Promise<void> {
     const { schema, connections } = this.#parts;
     const payload = JSON.stringify({ from: this.name, work });
     const text = 'select pg_notify($1, $2)';
-    // On the own connection no commit waits for the disk.
+    // On this connection, commits do not wait for the disk.
     if (this.#client)
       await this.#client.query({ name: 'notify', text, values: [channelOf(schema), payload] });
     else await connections.query(text, [channelOf(schema), payload]);
   }
 
-  /** Who has no lock, and whether we have ours: after a cut the server may have kept it for the old connection. */
-  async #look(): Promise<void> {
+  /** Finds processes without a lock. Also takes our own lock again if the server kept it for a broken connection. */
+  async #check(): Promise<void> {
     const client = this.#client;
-    if (this.#looking || (this.listens && !client)) return;
-    this.#looking = true;
+    if (this.#checking || (this.listens && !client)) return;
+    this.#checking = true;
     try {
-      const rows = await this.#ask<ProcessRow>(processes(this.#parts.schema));
+      const rows = await this.#query<ProcessRow>(processes(this.#parts.schema));
       if (client !== this.#client) return;
       const names = new Set(rows.map(({ name }) => name));
       for (const name of this.#missing.keys()) if (!names.has(name)) this.#missing.delete(name);
-      for (const row of rows) if (row.name !== this.name) this.#note(row);
+      for (const row of rows) if (row.name !== this.name) this.#update(row);
       const own = rows.find(({ name }) => name === this.name);
       if (client && own && !own.locked) await client.query('select pg_try_advisory_lock($1)', [this.#key]);
       const { dead } = this;
       if (dead.length > this.#dead) for (const listener of this.#onMissed) listener();
       this.#dead = dead.length;
-      await this.#forgetLongDead(runtime.monotonic());
+      await this.#deleteLongDead(runtime.monotonic());
     } catch (error) {
-      // It broke, and is being opened again; or it is silent, of which nobody else is told.
+      // A broken connection is already being reopened. An unresponsive one reports no error, so reopen it here.
       if (client && isDisconnected(error)) void this.#reconnect(client);
     } finally {
-      this.#looking = false;
+      this.#checking = false;
     }
   }
 
-  /** Without a lock of its own a dead process cannot be told from a silent one: its leases decide. */
-  #note({ name, locked, connected, reported }: ProcessRow): void {
+  /** A process without a lock is never marked as missing; others take over its tasks when their leases expire. */
+  #update({ name, locked, connected, reported }: ProcessRow): void {
     if (locked || reported !== null) this.#missing.delete(name);
     else
       this.#missing.set(name, {
@@ -286,37 +286,37 @@ export class Liveness {
       });
   }
 
-  /** Those of whom there is nothing left to take over. */
-  async #forgetLongDead(now: number): Promise<void> {
+  /** Deletes the rows of dead processes without tasks to take over. */
+  async #deleteLongDead(now: number): Promise<void> {
     const { schema } = this.#parts;
-    const long = [...this.#missing]
-      .filter(([, { since }]) => now - since > forgottenMs)
+    const longDead = [...this.#missing]
+      .filter(([, { since }]) => now - since > deleteAfterMs)
       .map(([name]) => name);
-    if (long.length === 0) return;
-    await this.#ask(
+    if (longDead.length === 0) return;
+    await this.#query(
       `delete from ${schema}.processes p where name = any($1)
-        and not exists (select 1 from ${schema}.tasks t where t.holder = p.name)`,
-      [long],
+        and not exists (select 1 from ${schema}.tasks t where t.worker = p.name)`,
+      [longDead],
     );
   }
 
-  async #ask<R>(text: string, values: unknown[] = []): Promise<R[]> {
+  async #query<R>(text: string, values: unknown[] = []): Promise<R[]> {
     if (!this.#client) return this.#parts.connections.query<R>(text, values);
     return (await this.#client.query(text, values)).rows as R[];
   }
 }
 
-/** A token bucket: a few at once, and then one after each pause. */
+/** A token bucket: a burst, then one token per interval. */
 class Tokens {
-  #left = tellAtOnce;
+  #left = notifyBurst;
   #at = 0;
 
-  /** Takes a token; returns how long to wait for it. */
+  /** Takes a token. Returns how long to wait for it. */
   take(): number {
     const now = runtime.monotonic();
-    this.#left = Math.min(tellAtOnce, this.#left + (now - this.#at) / tellMs) - 1;
+    this.#left = Math.min(notifyBurst, this.#left + (now - this.#at) / notifyMs) - 1;
     this.#at = now;
-    return this.#left >= 0 ? 0 : -this.#left * tellMs;
+    return this.#left >= 0 ? 0 : -this.#left * notifyMs;
   }
 }
 
@@ -330,13 +330,13 @@ interface Missing {
 interface ProcessRow {
   readonly name: string;
   readonly locked: boolean;
-  /** It has some connection to the server. */
+  /** Whether it has any connection to the server. */
   readonly connected: boolean;
-  /** Whether it has reported lately; null of processes that have a lock instead. */
+  /** Whether it has a recent heartbeat; null for processes with a lock. */
   readonly reported: boolean | null;
 }
 
-/** How connections of a process are called on the server. */
+/** The application name of a process's connections. */
 export function applicationNameOf(process: string): string {
   return `holdfast ${process}`;
 }
@@ -350,7 +350,7 @@ function processes(schema: string): string {
     from ${schema}.processes p left join (${locks}) l on l.key = p.key`;
 }
 
-/** The advisory locks that are held in this database, by their keys. */
+/** The keys of all advisory locks in this database. */
 const locks = `
   select distinct (classid::bigint << 32) | objid::bigint as key from pg_locks
   where locktype = 'advisory' and objsubid = 1 and granted
@@ -361,5 +361,5 @@ function keyOf(name: string): string {
 }
 
 function channelOf(schema: string): string {
-  return `${schema}_news`;
+  return `${schema}_changes`;
 }

@@ -1,4 +1,4 @@
-/** The `Queue` on Postgres: when there is work, how long claims last, and which processes are gone. */
+/** The `Queue` on Postgres: available work, leases, and dead processes. */
 
 import type { TaskId } from '../../../model/task.ts';
 import type { Backlog, Claim, Queue, ToolVersion } from '../../../ports/queue.ts';
@@ -12,9 +12,9 @@ import type { RowCache } from '../tasks/row-cache.ts';
 import type { Liveness } from './process-liveness.ts';
 import { columnsOf, type Expected, serverNow } from './ready-tasks.ts';
 
-/** Leases that expired, and anything that was missed. */
-const netMs = 1_000;
-/** So many owners are asked for their longest ready task. */
+/** Finds expired leases, and anything that was missed. */
+const pollMs = 1_000;
+/** How many owners are searched for the task that has been ready longest. */
 const maxOwners = 1_000;
 
 interface Parts {
@@ -27,26 +27,26 @@ interface Parts {
 }
 
 export class PostgresQueue implements Queue {
-  /** Shorter than on one machine: where a lock cannot tell that a worker is gone, its lease must. */
+  /** Shorter than on one machine: without a lock, only an expired lease shows that a worker is dead. */
   readonly usualLeaseMs = 10_000;
   readonly #parts: Parts;
   readonly #sql: ReturnType<typeof statements>;
   readonly #listeners: WorkListeners;
-  /** When held tasks were last looked at, and when the first of their leases ends: monotonic. */
-  #heldAt = Number.NEGATIVE_INFINITY;
+  /** When claimed tasks were last checked, and when the next lease expires; on the monotonic clock. */
+  #claimedCheckedAt = Number.NEGATIVE_INFINITY;
   #leaseAt = Number.POSITIVE_INFINITY;
 
   constructor(parts: Parts) {
     this.#parts = parts;
     this.#sql = statements(parts.schema);
-    const tell = () => this.#listeners.tell();
+    const notify = () => this.#listeners.notify();
     this.#listeners = new WorkListeners(parts.clock, () => [
-      parts.feed.onWork(tell),
-      this.#listeners.every(netMs, tell),
+      parts.feed.onWork(notify),
+      this.#listeners.every(pollMs, notify),
     ]);
     parts.liveness.onMissed(() => {
-      this.#heldAt = Number.NEGATIVE_INFINITY;
-      tell();
+      this.#claimedCheckedAt = Number.NEGATIVE_INFINITY;
+      notify();
     });
   }
 
@@ -58,23 +58,23 @@ export class PostgresQueue implements Queue {
     return this.#parts.liveness.isAlive(name, certainty);
   }
 
-  /** Whether a claim should look at held tasks: a lease may have expired, or a process died. */
-  looksAtHeld(): boolean {
+  /** Whether a claim should check claimed tasks: leases may have expired, or processes may have died. */
+  checksClaimed(): boolean {
     const now = this.#parts.clock.monotonic();
-    const isTime = now >= this.#heldAt + netMs || now >= this.#leaseAt;
-    if (!this.#listeners.areNone && !isTime) return false;
-    this.#heldAt = now;
+    const isTime = now >= this.#claimedCheckedAt + pollMs || now >= this.#leaseAt;
+    if (!this.#listeners.isEmpty && !isTime) return false;
+    this.#claimedCheckedAt = now;
     return true;
   }
 
   /** Calls back when the next timer comes due, or the next lease expires. */
   expect({ timerAt, leaseMs }: Expected): void {
     const { clock } = this.#parts;
-    if (this.#listeners.areNone) return;
+    if (this.#listeners.isEmpty) return;
     if (leaseMs !== undefined) this.#leaseAt = clock.monotonic() + leaseMs;
     const now = clock.now();
     const timer = timerAt > now ? timerAt : Number.POSITIVE_INFINITY;
-    this.#listeners.tellAt(Math.min(timer, now + this.#leaseAt - clock.monotonic()));
+    this.#listeners.notifyAt(Math.min(timer, now + this.#leaseAt - clock.monotonic()));
   }
 
   async orphans(tools: readonly ToolVersion[], readySince: number, limit: number): Promise<TaskId[]> {
@@ -94,7 +94,7 @@ export class PostgresQueue implements Queue {
       leaseMs,
     ]);
     const kept = new Map(rows.map(({ id, epoch }) => [named(id), epoch]));
-    // Their rows are others now, on top of whatever somebody else may have written there.
+    // The rows have new versions now, perhaps on top of writes of other processes.
     for (const { taskId } of claims) this.#parts.cache.delete(taskId);
     return claims.filter(({ taskId, epoch }) => kept.get(taskId) !== epoch);
   }
@@ -103,19 +103,19 @@ export class PostgresQueue implements Queue {
     const { connections, liveness } = this.#parts;
     await connections.query(this.#sql.forgetAlone, [liveness.dead.map(stored)]);
     const rows = await connections.query(this.#sql.isolate, [stored(taskId), epoch]);
-    // Its row is another now.
+    // The row has a new version now.
     this.#parts.cache.delete(taskId);
     return rows.length === 1;
   }
 
-  async backlog(tools: readonly ToolVersion[], most: number): Promise<Backlog> {
+  async backlog(tools: readonly ToolVersion[], limit: number): Promise<Backlog> {
     const [row] = await this.#parts.connections.query<{
       ready: number;
       since: number | null;
       waiting: number;
-    }>(this.#sql.backlog, [...columnsOf(tools), this.#parts.clock.now(), most]);
+    }>(this.#sql.backlog, [...columnsOf(tools), this.#parts.clock.now(), limit]);
     const { ready, since, waiting } = row!;
-    return { ready: Math.min(most, ready), readySince: since, waiting };
+    return { ready: Math.min(limit, ready), readySince: since, waiting };
   }
 
   onWork(listener: () => void): () => void {
@@ -131,30 +131,30 @@ function statements(schema: string) {
   const tasks = `${schema}.tasks`;
   const kinds = 'unnest($1::text[], $2::text[]) as kind (tool, version)';
   const ofKind = 't.tool = kind.tool and t.tool_version = kind.version';
-  const isReady = 't.ready and t.holder is null';
-  const isDue = 'not t.ready and t.wake_at is not null and t.wake_at <= $3 and t.holder is null';
+  const isReady = 't.ready and t.worker is null';
+  const isDue = 'not t.ready and t.wake_at is not null and t.wake_at <= $3 and t.worker is null';
   const orphans = (which: string) => `
     select t.id from ${tasks} t where ${which} and t.wake_at <= $3
       and not exists (select 1 from ${kinds} where ${ofKind})`;
   return prepared({
     orphans: `(${orphans(isReady)} limit $4) union all (${orphans(isDue)} limit $4) limit $4`,
     renew: `
-      with held as (
+      with claimed as (
         select t.seq from unnest($1::text[], $2::integer[]) as claims (id, epoch)
         join ${tasks} t on t.id = claims.id and t.epoch = claims.epoch
-        where t.holder is not null order by t.seq for update of t)
+        where t.worker is not null order by t.seq for update of t)
       update ${tasks} t set lease_until = ${serverNow} + $3, deserted = false
-      from held where t.seq = held.seq
+      from claimed where t.seq = claimed.seq
       returning t.id, t.epoch`,
-    // A dead holder must not keep other suspects waiting, even if no worker can take over its task.
+    // A dead worker must not block other suspects, even if no worker can take over its task.
     forgetAlone: `
-      update ${tasks} set alone = null where alone and (holder is null or deserted or holder = any($1::text[]))`,
+      update ${tasks} set alone = null where alone and (worker is null or deserted or worker = any($1::text[]))`,
     isolate: `
       update ${tasks} t set alone = true
-      where t.id = $1 and t.epoch = $2 and t.holder is not null
+      where t.id = $1 and t.epoch = $2 and t.worker is not null
         and not exists (select 1 from ${tasks} other where other.alone and other.seq <> t.seq)
       returning 1`,
-    // Ready tasks are in order for each owner only: one look-up finds the next owner, another its longest ready task.
+    // The index orders ready tasks per owner: one look-up finds the next owner, another its oldest ready task.
     backlog: `
       with recursive owners as (
         select kind.tool, kind.version, o.owner, 1 as n from ${kinds} cross join lateral (
@@ -165,7 +165,7 @@ function statements(schema: string) {
           select min(t.owner) as owner from ${tasks} t
           where t.tool = o.tool and t.tool_version = o.version and t.owner > o.owner and ${isReady}) n
         where o.n < ${maxOwners} and n.owner is not null),
-      moments as (
+      times as (
         select (select min(t.wake_at) from ${tasks} t
           where t.tool = o.tool and t.tool_version = o.version and t.owner = o.owner and ${isReady}) as since
         from owners o
@@ -173,13 +173,13 @@ function statements(schema: string) {
         select min(t.wake_at) from ${tasks} t join ${kinds} on ${ofKind} where ${isDue}
         union all
         select min(t.wake_at) from ${tasks} t join ${kinds} on ${ofKind}
-        where t.holder is not null and t.lease_until <= ${serverNow})
-      select (select min(since) from moments) as since,
+        where t.worker is not null and t.lease_until <= ${serverNow})
+      select (select min(since) from times) as since,
         (select count(*) from (
           select r.one from ${kinds} cross join lateral (
             (select 1 as one from ${tasks} t where ${ofKind} and ${isReady} limit $4)
             union all (select 1 from ${tasks} t where ${ofKind} and ${isDue} limit $4)
-            union all (select 1 from ${tasks} t where ${ofKind} and t.holder is not null and t.lease_until <= ${serverNow} limit $4)) r
+            union all (select 1 from ${tasks} t where ${ofKind} and t.worker is not null and t.lease_until <= ${serverNow} limit $4)) r
           limit $4) counted) as ready,
         (select count(*) from (select 1 from ${tasks} where waiting limit $4) w) as waiting`,
   });

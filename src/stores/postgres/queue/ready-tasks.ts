@@ -1,8 +1,8 @@
 /**
- * Claims. Tasks that can be claimed are selected from their own rows and locked (`for update skip locked`), so that two
- * workers never decide on the same task; then the rule decides on each. Owners take turns: the index of ready tasks is
- * walked owner by owner, from the owner after the one that was served last, and each gives an equal share. Tasks whose
- * timer came due join the ready ones first. Leases are judged by the clock of the server.
+ * Claims. A claim selects claimable rows and locks them (`for update skip locked`), so that two workers never decide on
+ * the same task. Then the rule decides on each. Owners take turns: the scan of the index of ready tasks starts after
+ * the owner that was served last, and each owner gets an equal share. Tasks with due timers are made ready first. The
+ * clock of the server decides whether a lease has expired.
  */
 
 import { Refusal } from '../../../model/errors.ts';
@@ -12,48 +12,48 @@ import type { FreedWorker, ToolVersion } from '../../../ports/queue.ts';
 import type { ClaimedChange, ClaimQuery, ClaimRule, Claims, CommittedChange } from '../../../ports/store.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { eventsIn } from '../../shared/task-texts.ts';
-import { prepared, worded } from '../connections/driver.ts';
+import { prepared, toStoreError } from '../connections/driver.ts';
 import type { Sent, Transaction } from '../connections/pool.ts';
 import { type Cells, named, name as stored } from '../encryption/cells.ts';
 import type { Rows, TaskRow } from '../tasks/rows.ts';
 import { Writes } from '../tasks/writes.ts';
 
-/** The moment in milliseconds, by the server's clock. */
+/** The current time of the server in milliseconds. */
 export const serverNow = '(extract(epoch from clock_timestamp()) * 1000)::double precision';
 
 /** A task that can be claimed, with its first commit if it never ran. */
 export interface ReadyRow extends TaskRow {
   readonly root_id: string | null;
   readonly owner: string;
-  readonly holder: string | null;
+  readonly worker: string | null;
   readonly deserted: boolean;
-  /** The place of its owner in this round, and its own place among the tasks of its owner. */
+  /** The position of its owner in this round, and its own position among the tasks of its owner. */
   readonly turn: number;
   readonly rank: number;
-  /** How many tasks each owner may give in this round. */
+  /** How many tasks of each owner this round may claim. */
   readonly share: number;
   readonly at: number | null;
   readonly events: string;
-  /** Only if it is the whole journal, and small. */
+  /** Present only if it is the complete journal and small. */
   readonly journal: string | null;
 }
 
-/** What a claim finds out besides tasks: moments are on this process's clock, durations are the server's. */
+/** When a claim expects the next work. Times use the clock of this process, durations that of the server. */
 export interface Expected {
-  /** When the next timer comes due. */
+  /** When the next timer is due. */
   readonly timerAt: number;
-  /** In how many milliseconds the next lease expires; undefined if that was not asked. */
+  /** Milliseconds until the next lease expires; undefined if the claim did not check claimed tasks. */
   readonly leaseMs: number | undefined;
 }
 
-/** Rows that a claim has locked. */
+/** The rows that a claim has locked. */
 export interface Selected extends Expected {
   readonly rows: readonly ReadyRow[];
 }
 
-/** Journals of a claim that are read with its tasks; others are read one by one. */
+/** A claim returns journals up to this length; longer ones are read separately. */
 const maxJournalLength = 16 * 1024;
-/** Timers that came due become ready in one go up to this number. */
+/** How many tasks with due timers one claim makes ready. */
 const maxTimers = 500;
 
 export class ReadyTasks {
@@ -67,10 +67,10 @@ export class ReadyTasks {
     this.#dead = dead;
   }
 
-  /** The statements with which a claim begins. */
-  first(query: ClaimQuery, now: number, looksAtHeld: boolean): Sent[] {
+  /** The opening statements of a claim. */
+  opening(query: ClaimQuery, now: number, checksClaimed: boolean): Sent[] {
     const [tools, versions] = columnsOf(query.tools);
-    const held: Sent[] = [
+    const claimed: Sent[] = [
       {
         statement: this.#sql.freed,
         values: [
@@ -87,38 +87,38 @@ export class ReadyTasks {
     return [
       { statement: this.#sql.nextTimer, values: [tools, versions] },
       this.#ready(query),
-      ...(looksAtHeld ? held : []),
+      ...(checksClaimed ? claimed : []),
     ];
   }
 
-  /** `share`: each owner may give so many at least. */
+  /** `share` is the minimum number of tasks per owner. */
   #ready(query: ClaimQuery, share = 1): Sent {
     const values = [...columnsOf(query.tools), query.limit, this.#served, exceptOf(query), share];
     return { statement: this.#sql.ready, values };
   }
 
-  /** Ready tasks in the order in which they are to be claimed, out of a transaction that began with `first`. */
+  /** Ready tasks in the order of claiming. The transaction must have begun with the `opening` statements. */
   async select(transaction: Transaction, query: ClaimQuery, now: number): Promise<Selected> {
-    const ask = async ({ statement, values }: Sent) => transaction.query<ReadyRow>(statement, values);
+    const run = async ({ statement, values }: Sent) => transaction.query<ReadyRow>(statement, values);
     const [timers, ready, freed = [], leases] = transaction.found;
     const timerAt = (timers![0]!.next as number | null) ?? Number.POSITIVE_INFINITY;
     const leaseMs = leases && ((leases[0]!.left as number | null) ?? Number.POSITIVE_INFINITY);
     let found = ready as unknown as ReadyRow[];
     if (timerAt <= now) {
-      await ask({ statement: this.#sql.due, values: [...columnsOf(query.tools), now] });
-      found = await ask(this.#ready(query));
+      await run({ statement: this.#sql.due, values: [...columnsOf(query.tools), now] });
+      found = await run(this.#ready(query));
     }
     const rows = [...(freed as unknown as ReadyRow[]), ...found];
-    // Where some owners have less than their share, the others give more.
+    // If some owners have fewer tasks than their share, the others get more.
     const left = query.limit - rows.length;
     if (left > 0 && found.some(({ rank, share }) => rank === share)) {
       const except = new Set([...query.except, ...rows.map(({ id }) => named(id))]);
-      rows.push(...(await ask(this.#ready({ ...query, limit: left, except }, left))));
+      rows.push(...(await run(this.#ready({ ...query, limit: left, except }, left))));
     }
     return { rows: rows.slice(0, query.limit), timerAt, leaseMs };
   }
 
-  /** The next round begins after the last of these owners. */
+  /** Records the last owner of a round. The next round begins after it. */
   served(rows: readonly ReadyRow[]): void {
     const last = rows.reduce<ReadyRow | undefined>(
       (latest, row) => (latest && latest.turn >= row.turn ? latest : row),
@@ -127,9 +127,9 @@ export class ReadyTasks {
     if (last) this.#served = last.owner;
   }
 
-  freedHolder({ holder, deserted, lease_until: leaseUntil }: ReadyRow): FreedWorker | undefined {
-    if (holder === null) return undefined;
-    const name = named(holder);
+  freedWorker({ worker, deserted, lease_until: leaseUntil }: ReadyRow): FreedWorker | undefined {
+    if (worker === null) return undefined;
+    const name = named(worker);
     const isDead = deserted || this.#dead().includes(name);
     return isDead ? { name } : { name, leaseUntil: leaseUntil! };
   }
@@ -137,7 +137,7 @@ export class ReadyTasks {
 
 export interface DecidedClaims extends Claims {
   readonly writes: Writes;
-  /** The creation of tasks that never ran: others may not have heard of it. */
+  /** The first commits of tasks that never ran, which subscribers may not have received yet. */
   readonly firstCommits: readonly CommittedChange[];
 }
 
@@ -149,7 +149,7 @@ interface ClaimParts {
   readonly place: string;
 }
 
-/** A row that cannot be read affects no other. */
+/** Applies the rule to each row. An unreadable row affects no other. */
 export function decideClaims(
   selected: readonly ReadyRow[],
   decide: ClaimRule,
@@ -163,31 +163,31 @@ export function decideClaims(
   for (const row of selected) {
     try {
       const found = rows.cached(row);
-      const verdict = decide(found.task, ready.freedHolder(row));
+      const verdict = decide(found.task, ready.freedWorker(row));
       if (verdict instanceof Refusal) continue;
       writes.add([found]);
       writes.apply(verdict, clock.now());
       const first = firstCommit(row, found.task, vault);
-      if (first) firstCommits.push(first.notice);
+      if (first) firstCommits.push(first.change);
       claimed.push({ change: verdict, ...(first?.journal && { journal: first.journal }) });
     } catch (error) {
-      failed.push({ taskId: named(row.id), error: worded(error, place) });
+      failed.push({ taskId: named(row.id), error: toStoreError(error, place) });
     }
   }
   return { writes, claimed, failed, firstCommits };
 }
 
-/** What was read of a task that never ran: its creation, for those who listen, and its journal, for the pass. */
+/** The first commit of a task that never ran: its creation, for subscribers, and its journal, for the pass. */
 function firstCommit(row: ReadyRow, { id, rootId, version }: Task, cells: Cells) {
   if (row.at === null || version > 1) return undefined;
   try {
     const events = eventsIn(cells.read(row.events, 'commits.events', id, 1));
     const journal: Json[] | null =
       row.journal && JSON.parse(cells.read(row.journal, 'commits.journal', id, 1));
-    const notice: CommittedChange = { taskId: id, rootId, version: 1, at: row.at, events };
-    return { notice, journal };
+    const change: CommittedChange = { taskId: id, rootId, version: 1, at: row.at, events };
+    return { change, journal };
   } catch {
-    return undefined; // Damaged: it is read again by those who need it, and reported then.
+    return undefined; // Corrupt. The next reader of this commit reports it.
   }
 }
 
@@ -204,9 +204,9 @@ function statements(schema: string) {
   const kinds = 'unnest($1::text[], $2::text[]) as kind (tool, version)';
   const ofKind = 't.tool = kind.tool and t.tool_version = kind.version';
   const columns =
-    't.seq, t.id, t.body, t.lease_until, t.xmin::text as xmin, t.owner, t.root_id, t.holder, t.deserted, t.epoch, t.journals';
-  const isReady = 't.ready and t.holder is null';
-  const isSleeping = 'not t.ready and t.wake_at is not null and t.holder is null';
+    't.seq, t.id, t.body, t.lease_until, t.xmin::text as xmin, t.owner, t.root_id, t.worker, t.deserted, t.epoch, t.journals';
+  const isReady = 't.ready and t.worker is null';
+  const isSleeping = 'not t.ready and t.wake_at is not null and t.worker is null';
   const withFirstCommit = (rows: string) => `
     select t.*, c.at, c.events,
       case when t.journals = 1 and octet_length(c.journal) <= ${maxJournalLength} then c.journal end as journal
@@ -215,8 +215,8 @@ function statements(schema: string) {
       where task = t.seq and version = 1 and t.epoch = 0 offset 0) c on true
     order by t.rank, t.wake_at, t.seq`;
   return prepared({
-    // $3: how many; $4: the owner that was served last; $5: those that are not to be claimed here. The index is probed
-    // once for each owner; after the last owner it goes on with the first, up to the one that was served last.
+    // $3: limit; $4: the owner that was served last; $5: excluded tasks; $6: minimum share. One index probe finds the
+    // next owner. After the last owner the scan wraps around to the first, up to the one that was served last.
     ready: `
       with recursive owners as (
         select kind.tool, kind.version, $4::text collate "C" as owner, false as wrapped, 0 as turn from ${kinds}
@@ -244,12 +244,12 @@ function statements(schema: string) {
           order by t.wake_at, t.seq limit o.share for update of t skip locked) t),
       chosen as materialized (select * from taken order by rank, wake_at, seq limit $3)
       ${withFirstCommit('chosen')}`,
-    // Held tasks are few, and looked at one by one.
+    // Claimed tasks are few, so each is checked.
     freed: `
       with chosen as materialized (
         select ${columns}, t.wake_at, 0 as turn, 1 as rank, 0 as share from ${tasks} t join ${kinds} on ${ofKind}
-        where t.holder is not null and (t.ready or t.wake_at <= $3) and t.id <> all($5::text[])
-          and (t.lease_until <= ${serverNow} or t.deserted or t.holder = any($6::text[]))
+        where t.worker is not null and (t.ready or t.wake_at <= $3) and t.id <> all($5::text[])
+          and (t.lease_until <= ${serverNow} or t.deserted or t.worker = any($6::text[]))
         order by t.wake_at, t.seq limit $4 for update of t skip locked)
       ${withFirstCommit('chosen')}`,
     due: `
@@ -262,6 +262,6 @@ function statements(schema: string) {
         select t.wake_at from ${tasks} t where ${ofKind} and ${isSleeping} order by t.wake_at limit 1) r`,
     nextLease: `
       select min(t.lease_until) - ${serverNow} as "left" from ${tasks} t
-      where t.holder is not null and t.lease_until > ${serverNow}`,
+      where t.worker is not null and t.lease_until > ${serverNow}`,
   });
 }

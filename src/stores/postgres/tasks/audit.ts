@@ -1,7 +1,7 @@
 /**
- * Part of a migration. `said` is all that SQL need not find or compare. The triggers are there for mistakes, in this
- * program and by hand: a value may be encrypted, decrypted or put under another key, and nothing else may change; and
- * entries go only if they are from before the moment up to which the log was pruned.
+ * Part of a migration. `body` contains all fields that SQL does not search or compare. The triggers prevent mistakes,
+ * in this program and by hand: a body may be encrypted, decrypted or re-encrypted, and nothing else may change. Only
+ * entries older than the last pruning may be deleted.
  */
 export const auditTables = `
   create table audit (
@@ -10,7 +10,7 @@ export const auditTables = `
     action text not null collate "C",
     owner text collate "C",
     task text collate "C",
-    said text not null
+    body text not null
   );
   create index audit_by_at on audit (at);
   create index audit_by_task on audit (task, seq) where task is not null;
@@ -21,8 +21,8 @@ export const auditTables = `
   begin
     if (new.seq, new.at, new.action, new.owner, new.task)
         is distinct from (old.seq, old.at, old.action, old.owner, old.task)
-      or (new.said <> old.said and not starts_with(new.said, '\\~') and not starts_with(old.said, '\\~'))
-    then raise exception 'An entry of the audit log never changes.';
+      or (new.body <> old.body and not starts_with(new.body, '\\~') and not starts_with(old.body, '\\~'))
+    then raise exception 'Audit entries cannot be changed.';
     end if;
     return new;
   end $$;
@@ -33,7 +33,7 @@ export const auditTables = `
     if tg_op = 'DELETE' then
       if old.at < (select before from SCHEMA.audit_pruned) then return old; end if;
     end if;
-    raise exception 'An entry of the audit log is kept until its retention is over.';
+    raise exception 'Audit entries cannot be deleted before their retention has passed.';
   end $$;
   create trigger audit_is_kept before delete on audit for each row execute function audit_is_kept();
   create trigger audit_is_not_emptied before truncate on audit execute function audit_is_kept();
@@ -41,7 +41,7 @@ export const auditTables = `
 
 export function insertEntries(schema: string, rows: string): string {
   return `
-    insert into ${schema}.audit (at, action, owner, task, said)
-    select at, action, owner, task, said from json_to_recordset(${rows})
-      as v (at double precision, action text, owner text, task text, said text)`;
+    insert into ${schema}.audit (at, action, owner, task, body)
+    select at, action, owner, task, body from json_to_recordset(${rows})
+      as v (at double precision, action text, owner text, task text, body text)`;
 }

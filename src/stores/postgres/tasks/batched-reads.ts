@@ -1,8 +1,8 @@
-/** Look-ups that come at the same time share a statement. Under load few statements are under way, each for many. */
+/** Concurrent look-ups share a statement. Under load, few statements are in flight and each answers many look-ups. */
 import { runtime } from '../../../runtime/runtime.ts';
 
-const underWayAtOnce = 2;
-const most = 500;
+const maxInFlight = 2;
+const maxBatch = 500;
 
 interface Question<Q, A> {
   readonly question: Q;
@@ -13,7 +13,7 @@ interface Question<Q, A> {
 export class BatchedReads<Q, A> {
   readonly #ask: (questions: readonly Q[]) => Promise<readonly A[]>;
   #waiting: Question<Q, A>[] = [];
-  #underWay = 0;
+  #inFlight = 0;
   #scheduled = false;
 
   /** `ask` gives the answers in the order of the questions. */
@@ -29,14 +29,14 @@ export class BatchedReads<Q, A> {
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#underWay >= underWayAtOnce || this.#waiting.length === 0) return;
+    if (this.#scheduled || this.#inFlight >= maxInFlight || this.#waiting.length === 0) return;
     this.#scheduled = true;
     runtime.setImmediate(() => {
       this.#scheduled = false;
-      const some = this.#waiting.splice(0, most);
-      this.#underWay++;
+      const some = this.#waiting.splice(0, maxBatch);
+      this.#inFlight++;
       void this.#answer(some).finally(() => {
-        this.#underWay--;
+        this.#inFlight--;
         this.#schedule();
       });
       this.#schedule();

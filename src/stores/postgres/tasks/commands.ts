@@ -1,14 +1,13 @@
 /**
- * Commands on their way into the database. Those that wait at the same time share a transaction, and each sees what
- * those before it left. A few transactions run at the same time; commands on the same task never do, and keep their
- * order.
+ * Executes commands. Commands that wait at the same time share a transaction, and each decides on the result of the
+ * ones before it. A few transactions run concurrently, but commands on the same task run in order, one at a time.
  *
- * There are two ways. On the short one rules decide on cached rows (`row-cache.ts`), and a single statement writes, if
- * the rows are still the same. If a row is not cached or has changed, or a rule refuses, it is the long one: lock and
- * read, decide, write, commit. Nothing is ever refused because of a cached row.
+ * On the fast path, rules decide on cached rows (`row-cache.ts`) and a single statement writes the changes, if the rows
+ * have not changed. If a row is not cached or has changed, or a rule refuses, the slow path runs: lock and read,
+ * decide, write, commit. A refusal is never based on a cached row.
  *
- * A claim is a transaction of its own, in two round trips: select and lock ready tasks (`ready-tasks.ts`), decide, write
- * and commit. It waits for no lock, so that it holds up nobody and cannot deadlock.
+ * A claim is a separate transaction with two round trips: select and lock ready tasks (`ready-tasks.ts`); decide, write
+ * and commit. It never waits for locks, so it cannot deadlock and delays nobody.
  */
 
 import { hasCode, Refusal, refusal } from '../../../model/errors.ts';
@@ -20,7 +19,7 @@ import { StoreError, storeClosed } from '../../../ports/store-errors.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { runtime } from '../../../runtime/runtime.ts';
 import { familyIn, lineageIn, SubtasksMissing } from '../../shared/trees.ts';
-import { isDisconnected, isMoved, worded } from '../connections/driver.ts';
+import { areRowsChanged, isDisconnected, toStoreError } from '../connections/driver.ts';
 import type { Connections, Sent, Transaction } from '../connections/pool.ts';
 import { type Turn, WriteLane } from '../connections/write-lanes.ts';
 import type { Vault } from '../encryption/vault.ts';
@@ -38,15 +37,15 @@ import type { Closure, Rows } from './rows.ts';
 import { WriteStatements, type WrittenRow } from './write-statement.ts';
 import { type Flush, removeStatement, Writes, type Written } from './writes.ts';
 
-/** At the same time, each on a connection of its own. */
+/** The number of concurrent transactions, each on its own connection. */
 export const lanes = 3;
-const largestBatch = 256;
-/** Subtasks that were started meanwhile are looked for so often. */
-const looks = 10;
-/** How long notices of removal wait for other processes to read them. */
+const maxBatch = 256;
+/** How often a transaction is retried if subtasks were started while it read. */
+const maxTries = 10;
+/** How long commits of removed tasks are kept, so that other processes can read them. */
 const keepRemovalsMs = 3_600_000;
 
-/** What a command must see, and what it then decides. */
+/** What a command reads, and the rule that decides. */
 export type Order =
   | {
       readonly kind: 'create';
@@ -62,33 +61,33 @@ export type Order =
 
 interface Command {
   readonly order: Order;
-  /** Commands with the same one run one after the other. */
+  /** Commands with the same subject run one after the other. */
   readonly subject: string | undefined;
   readonly resolve: (change: Change) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** What a claim must see, and what it then decides. */
+/** What a claim selects, and the rule that decides. */
 export interface ClaimOrder {
   readonly query: ClaimQuery;
   readonly decide: ClaimRule;
-  /** Whether tasks are selected whose holder may be gone. */
-  readonly looksAtHeld: boolean;
+  /** Whether to select claimed tasks whose worker is dead or whose lease has expired. */
+  readonly checksClaimed: boolean;
 }
 
 type Decided = { readonly change: Change } | { readonly error: unknown };
 
-/** A transaction that came about. */
+/** A committed transaction. */
 interface Done {
   readonly decided: readonly Decided[];
   readonly writes: Writes;
   readonly leftWork: boolean;
   readonly turn?: Turn;
-  /** Undefined if it was not heard, only found to be so. */
+  /** Undefined if its result was lost and the commit was confirmed afterwards. */
   readonly written: Written | undefined;
 }
 
-/** A claim that came about; without a turn if there was nothing to write. */
+/** A completed claim; without a turn if it wrote nothing. */
 interface ClaimDone extends Selected, DecidedClaims {
   readonly leftWork?: boolean;
   readonly turn?: Turn;
@@ -97,7 +96,7 @@ interface ClaimDone extends Selected, DecidedClaims {
 
 interface Parts {
   readonly connections: Connections;
-  /** As many as there are lanes. */
+  /** One connection per lane. */
   readonly writers: Connections;
   readonly rows: Rows;
   readonly cache: RowCache;
@@ -115,11 +114,11 @@ export class Commands {
   readonly #parts: Parts;
   readonly #statements: WriteStatements;
   readonly #remove: string;
-  readonly #underWay = new Set<string>();
+  readonly #inFlight = new Set<string>();
   readonly #idle: (() => void)[] = [];
   #waiting: Command[] = [];
   readonly #claims: ((lane: WriteLane) => Promise<void>)[] = [];
-  /** Those that are free. */
+  /** The idle lanes. */
   readonly #lanes: WriteLane[];
   #scheduled = false;
   #closed = false;
@@ -142,7 +141,7 @@ export class Commands {
     });
   }
 
-  /** Selects ready tasks and claims those for which the rule decides so. */
+  /** Selects ready tasks and claims those that the rule accepts. */
   claim(order: ClaimOrder): Promise<Claims & Expected> {
     if (this.#closed) return Promise.reject(storeClosed(this.#parts.place));
     return new Promise((resolve, reject) => {
@@ -151,7 +150,7 @@ export class Commands {
     });
   }
 
-  /** Lets what was submitted finish, and takes nothing more. */
+  /** Rejects new commands and waits for submitted ones. */
   async close(): Promise<void> {
     this.#closed = true;
     while (this.#waiting.length + this.#claims.length > 0 || this.#lanes.length < lanes)
@@ -169,7 +168,7 @@ export class Commands {
       if (batch.length === 0) return;
       this.#occupy((lane) =>
         this.#run(batch, lane).finally(() => {
-          for (const { subject } of batch) if (subject !== undefined) this.#underWay.delete(subject);
+          for (const { subject } of batch) if (subject !== undefined) this.#inFlight.delete(subject);
         }),
       );
     });
@@ -188,30 +187,32 @@ export class Commands {
     scheduleNext();
   }
 
-  /** The next ones that go the same way, without those whose subject is in another transaction or must wait for one. */
+  /**
+   * The next commands for the same path. Skips commands whose subject is in flight or has an earlier waiting command.
+   */
   #take(): Command[] {
     const batch: Command[] = [];
     const left: Command[] = [];
-    const passedOver = new Set<string>();
-    let isShort: boolean | undefined;
+    const skipped = new Set<string>();
+    let isFast: boolean | undefined;
     for (const command of this.#waiting) {
       const { subject, order } = command;
-      const isFree = subject === undefined || !(this.#underWay.has(subject) || passedOver.has(subject));
+      const isFree = subject === undefined || !(this.#inFlight.has(subject) || skipped.has(subject));
       const isCached = this.#isCached(order);
-      if (isFree && batch.length < largestBatch && isCached === (isShort ?? isCached)) {
-        isShort = isCached;
+      if (isFree && batch.length < maxBatch && isCached === (isFast ?? isCached)) {
+        isFast = isCached;
         batch.push(command);
       } else {
         left.push(command);
-        if (subject !== undefined) passedOver.add(subject);
+        if (subject !== undefined) skipped.add(subject);
       }
     }
     this.#waiting = left;
-    for (const { subject } of batch) if (subject !== undefined) this.#underWay.add(subject);
+    for (const { subject } of batch) if (subject !== undefined) this.#inFlight.add(subject);
     return batch;
   }
 
-  /** Whether all that the rule must see is in the row cache. */
+  /** Whether the row cache contains everything that the rule needs. */
   #isCached(order: Order): boolean {
     if (order.kind === 'create') return order.bearing === undefined;
     const task = this.#parts.cache.get(order.id)?.task;
@@ -225,38 +226,38 @@ export class Commands {
   async #run(batch: readonly Command[], lane: WriteLane): Promise<void> {
     const { place } = this.#parts;
     try {
-      const done = (await this.#shortWay(batch, lane)) ?? (await this.#longWay(batch, lane));
+      const done = (await this.#fastPath(batch, lane)) ?? (await this.#slowPath(batch, lane));
       crashPoint('commit: durable');
-      await this.#keep(done);
+      await this.#publish(done);
       for (const [index, one] of done.decided.entries()) {
-        if ('error' in one) batch[index]!.reject(worded(one.error, place));
+        if ('error' in one) batch[index]!.reject(toStoreError(one.error, place));
         else batch[index]!.resolve(one.change);
       }
     } catch (error) {
-      // What one command alone does wrong must not be the fault of the others.
+      // If one command caused the error, the others must not fail: run each separately.
       if (batch.length > 1 && isOfOneCommand(error))
         for (const command of batch) await this.#run([command], lane);
       else for (const { reject } of batch) reject(error);
     }
   }
 
-  async #keep(
+  async #publish(
     { writes, written, leftWork }: Pick<Done, 'writes' | 'written' | 'leftWork'>,
     urgency?: Urgency,
   ): Promise<void> {
     const { feed, cache } = this.#parts;
-    const kept = new Set(written?.held.map(({ task }) => task.id));
-    for (const id of writes.touched) if (!kept.has(id)) cache.delete(id);
-    for (const one of written?.held ?? []) cache.set(one);
-    await feed.committed(written?.notices, leftWork, urgency);
+    const claimed = new Set(written?.claimed.map(({ task }) => task.id));
+    for (const id of writes.touched) if (!claimed.has(id)) cache.delete(id);
+    for (const one of written?.claimed ?? []) cache.set(one);
+    await feed.committed(written?.changes, leftWork, urgency);
   }
 
-  /** Undefined if that did not do: then nothing was written. */
-  async #shortWay(batch: readonly Command[], lane: WriteLane): Promise<Done | undefined> {
+  /** Returns undefined if the fast path failed; then nothing was written. */
+  async #fastPath(batch: readonly Command[], lane: WriteLane): Promise<Done | undefined> {
     const { writers, cache, vault } = this.#parts;
     if (!batch.every(({ order }) => this.#isCached(order))) return undefined;
     const turn = await lane.next();
-    // The key with which values are written from here on.
+    // The record that encrypts all values of this statement.
     const { revision } = vault.record;
     const writes = new Writes(vault);
     for (const { order } of batch) {
@@ -274,13 +275,13 @@ export class Commands {
       return { decided, writes, leftWork, written: writes.written(row!) };
     } catch (error) {
       for (const id of writes.touched) cache.delete(id);
-      if (isMoved(error)) lane.doubt();
+      if (areRowsChanged(error)) lane.forgetTurn();
       if (!isDisconnected(error) || !(await lane.settle(turn))) return undefined;
       return { decided, writes, leftWork, written: undefined };
     }
   }
 
-  /** Undefined unless every command changes its task: only then does the statement check the cached rows. */
+  /** Undefined unless every command changes its task, because only then the statement verifies the cached rows. */
   #decideAll(batch: readonly Command[], writes: Writes): Decided[] | undefined {
     const decided: Decided[] = [];
     for (const { order } of batch) {
@@ -294,7 +295,7 @@ export class Commands {
     return decided;
   }
 
-  #longWay(batch: readonly Command[], lane: WriteLane): Promise<Done> {
+  #slowPath(batch: readonly Command[], lane: WriteLane): Promise<Done> {
     return this.#transact(lane, (transaction) => this.#lockAndWrite(transaction, batch, lane));
   }
 
@@ -310,9 +311,9 @@ export class Commands {
         if (done.turn) lane.ended(done.turn);
         return done;
       } catch (error) {
-        // The row of the lane was gone: this process was away for long.
-        if (!isMoved(error) || tries === looks) throw error;
-        lane.doubt();
+        // The row of the lane was deleted because this process was disconnected for long.
+        if (!areRowsChanged(error) || tries === maxTries) throw error;
+        lane.forgetTurn();
       }
     }
   }
@@ -324,24 +325,25 @@ export class Commands {
     const scopes = orders.flatMap((order) =>
       order.kind === 'create' && order.bearing && !('id' in order.bearing) ? [order.bearing] : [],
     );
-    for (let look = 1; ; look++) {
+    for (let attempt = 1; ; attempt++) {
       const writes = new Writes(vault);
       if (closure.tasks.length > 0) writes.add(await rows.lock(transaction, closure));
       if (scopes.length > 0) writes.add(await rows.lockBearers(transaction, scopes));
       try {
         const decided = orders.map((order) => decide(order, writes, clock.now()));
-        if (writes.isEmpty) return { decided, writes, leftWork: false, written: { notices: [], held: [] } };
+        if (writes.isEmpty)
+          return { decided, writes, leftWork: false, written: { changes: [], claimed: [] } };
         const flush = writes.flush();
         const turn = await lane.next();
         const written = await this.#write(transaction, writes, flush, lane, turn);
         return { decided, writes, leftWork: flush.leftWork, turn, written };
       } catch (error) {
-        if (!(error instanceof SubtasksMissing) || look === looks) throw error;
+        if (!(error instanceof SubtasksMissing) || attempt === maxTries) throw error;
       }
     }
   }
 
-  /** The last act of a transaction. Undefined if it was committed, and what it gave was lost with the connection. */
+  /** Writes and commits. Returns undefined if it was committed but the result was lost with the connection. */
   async #write(
     transaction: Transaction,
     writes: Writes,
@@ -375,11 +377,11 @@ export class Commands {
 
   async #claim(order: ClaimOrder, lane: WriteLane): Promise<Claims & Expected> {
     const { feed, ready, clock, place } = this.#parts;
-    const { query, decide, looksAtHeld } = order;
+    const { query, decide, checksClaimed } = order;
     try {
-      // Asked for before rows are locked: nothing but the decision may take time between the two round trips.
+      // Prepares the lane before rows are locked, so that only the decision takes time between the two round trips.
       await lane.next();
-      const first = () => ready.first(query, clock.now(), looksAtHeld);
+      const first = () => ready.opening(query, clock.now(), checksClaimed);
       const done = await this.#transact(
         lane,
         async (transaction): Promise<ClaimDone> => {
@@ -399,18 +401,18 @@ export class Commands {
       ready.served(done.rows);
       if (leftWork !== undefined) {
         crashPoint('commit: durable');
-        feed.found(done.firstCommits);
-        // That a task begins to run is no news that anybody waits for: it is told with what follows.
-        await this.#keep({ writes, leftWork, written }, leftWork ? 'now' : 'later');
+        feed.deliverFirst(done.firstCommits);
+        // Nobody waits for the start of a task, so this notification is not urgent.
+        await this.#publish({ writes, leftWork, written }, leftWork ? 'now' : 'later');
       }
       return { claimed, failed, timerAt, leaseMs };
     } catch (error) {
-      throw worded(error, place);
+      throw toStoreError(error, place);
     }
   }
 }
 
-/** What a value or a row does wrong; where the server itself is in trouble, all commands share it. */
+/** True if a value or a row of one command may have caused the error. Problems of the server affect all commands. */
 function isOfOneCommand(error: unknown): boolean {
   return !(error instanceof StoreError) || hasCode(error, 'STORE_FAILED', 'STORE_CORRUPT', 'TASK_CORRUPT');
 }
@@ -444,7 +446,7 @@ function decide(order: Order, writes: Writes, now: number): Decided {
   return { change: verdict };
 }
 
-/** What a rule throws is the fault of its command alone. */
+/** Runs the rule. If it throws, only its own command fails. */
 function verdictOn(order: Order, tasks: ReadonlyMap<TaskId, Task>): Verdict | { readonly error: unknown } {
   try {
     return order.kind === 'create' ? creation(order, tasks) : update(order, tasks);

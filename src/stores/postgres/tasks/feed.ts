@@ -1,35 +1,34 @@
 /**
- * What was committed, by this process and by others: every commit at least once, and those of a task in their order.
- * Versions that were delivered already are dropped, for as long as they are remembered.
+ * The change feed: delivers commits of this process and of others at least once, and for each task in order. It
+ * remembers recent versions and does not deliver them again.
  *
- * A snapshot of the server says which transactions had ended, so that everything new since the last look can be read,
- * in whatever order transactions commit. Other processes report that there is something to read; messages may get lost,
- * so a look every now and then, and one after each reconnection, makes up for it.
+ * A snapshot of the server shows which transactions have ended. So the feed can read everything that is new since its
+ * last read, in whatever order transactions commit. Notifications of other processes trigger a read. They may get lost,
+ * so the feed also reads periodically and after each reconnection.
  *
- * A server that crashes forgets numbers of transactions that it had given out, and gives them to others: what they
- * commit lies before the position of the last look. So for a while after a reconnection, and when a version is missing,
- * looks step back.
+ * A server that crashes may reuse transaction ids. Commits with such ids are before the current position. So for a
+ * while after a reconnection, and if a version is missing, the feed reads from an earlier position.
  */
 
 import type { TaskId } from '../../../model/task.ts';
 import type { CommittedChange } from '../../../ports/store.ts';
 import { runtime, type Timer } from '../../../runtime/runtime.ts';
 import { eventsOrNone } from '../../shared/task-texts.ts';
-import { tell } from '../../shared/work-listeners.ts';
+import { callListener } from '../../shared/work-listeners.ts';
 import { prepared } from '../connections/driver.ts';
 import type { Connections } from '../connections/pool.ts';
 import { named } from '../encryption/cells.ts';
 import type { Vault } from '../encryption/vault.ts';
 import type { Liveness, Urgency } from '../queue/process-liveness.ts';
 
-/** How often is looked although nobody reported anything; the shorter one where nobody can. */
-const netMs = 2_000;
+/** How often the feed reads without notifications; the shorter interval applies if there can be none. */
+const fallbackMs = 2_000;
 const pollMs = 200;
-/** How far looks step back after a reconnection, in transactions, and for how long. */
+/** How far reads go back after a reconnection, in transactions, and for how long they do. */
 const stepBack = 10_000n;
 const steppingBackMs = 15_000;
-/** So many tasks at least are remembered with the version that was last delivered, and twice as many at most. */
-const remembered = 10_000;
+/** For how many tasks the last delivered version is remembered; at most twice as many. */
+const minRemembered = 10_000;
 
 interface CommitRow {
   readonly snapshot: string;
@@ -43,7 +42,7 @@ interface CommitRow {
 
 type FoundRow = CommitRow & { readonly id: string };
 
-/** Which transactions had ended, and which had not. */
+/** A position in the feed: all transactions before `end` have ended, except the open ones. */
 interface Position {
   readonly end: string;
   readonly open: readonly string[];
@@ -57,13 +56,13 @@ export class Feed {
   readonly #listeners = new Set<(commit: CommittedChange) => void>();
   readonly #workListeners = new Set<() => void>();
   readonly #versions = new RecentVersions();
-  readonly #net: Timer;
+  readonly #fallback: Timer;
   #position: Position | undefined;
-  /** What ended before it was never ours to deliver. */
+  /** Transactions before it are older than this feed. */
   #floor = 0n;
   #stepsBackUntil = 0;
-  #looking: Promise<void> | undefined;
-  #asked: PromiseWithResolvers<void> | undefined;
+  #reading: Promise<void> | undefined;
+  #requested: PromiseWithResolvers<void> | undefined;
   #closed = false;
 
   constructor(connections: Connections, vault: Vault, liveness: Liveness, schema: string) {
@@ -71,21 +70,21 @@ export class Feed {
     this.#vault = vault;
     this.#liveness = liveness;
     this.#sql = statements(schema);
-    liveness.onNews((isWork) => {
-      if (this.#listeners.size > 0) void this.#lookSoon();
-      if (isWork) this.#workCame();
+    liveness.onCommit((isWork) => {
+      if (this.#listeners.size > 0) void this.#readSoon();
+      if (isWork) this.#notifyWork();
     });
     liveness.onMissed(() => {
       this.#stepsBackUntil = runtime.monotonic() + steppingBackMs;
-      void this.#lookSoon();
-      this.#workCame();
+      void this.#readSoon();
+      this.#notifyWork();
     });
-    this.#net = runtime.setInterval(() => this.#poll(), liveness.listens ? netMs : pollMs).unref();
+    this.#fallback = runtime.setInterval(() => this.#poll(), liveness.listens ? fallbackMs : pollMs).unref();
   }
 
-  /** Takes the position from which on everything is delivered. */
+  /** Sets the position from which on commits are delivered. */
   async start(): Promise<void> {
-    await this.#look();
+    await this.#read();
   }
 
   subscribe(listener: (commit: CommittedChange) => void): () => void {
@@ -93,60 +92,59 @@ export class Feed {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Calls back when a commit has left work for someone, and whenever that may have been missed. */
+  /** Calls back after a commit that left work for a worker, and whenever such a commit may have been missed. */
   onWork(listener: () => void): () => void {
     this.#workListeners.add(listener);
     return () => this.#workListeners.delete(listener);
   }
 
   /**
-   * Delivers what this process has committed. If a version before it has not been delivered, it is read from the
-   * database together with that one, and so is everything if what was committed is not known. Resolves once all
-   * listeners were called, or the server cannot be reached.
+   * Delivers commits of this process. If an earlier version has not been delivered, or the commits are unknown, it
+   * reads them from the database instead. Resolves after all listeners were called, or if the server is unreachable.
    */
   async committed(
-    notices: readonly CommittedChange[] | undefined,
+    changes: readonly CommittedChange[] | undefined,
     leftWork: boolean,
     urgency?: Urgency,
   ): Promise<void> {
-    if (notices?.length === 0) return;
-    if (notices && (this.#listeners.size === 0 || this.#areNext(notices)))
-      for (const notice of notices) this.#deliver(notice);
-    else if (this.#listeners.size > 0) await this.#lookSoon();
-    this.#report(leftWork, urgency);
+    if (changes?.length === 0) return;
+    if (changes && (this.#listeners.size === 0 || this.#areNext(changes)))
+      for (const change of changes) this.#deliver(change);
+    else if (this.#listeners.size > 0) await this.#readSoon();
+    this.#notifyOthers(leftWork, urgency);
   }
 
-  /** Delivers the first commits of tasks, which were read in another way. */
-  found(notices: readonly CommittedChange[]): void {
-    if (this.#listeners.size > 0) for (const notice of notices) this.#deliver(notice);
+  /** Delivers the first commits of tasks, which were read with a claim. */
+  deliverFirst(changes: readonly CommittedChange[]): void {
+    if (this.#listeners.size > 0) for (const change of changes) this.#deliver(change);
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    runtime.clearInterval(this.#net);
+    runtime.clearInterval(this.#fallback);
     this.#listeners.clear();
     this.#workListeners.clear();
-    await this.#looking;
+    await this.#reading;
   }
 
   #poll(): void {
-    void this.#lookSoon();
-    if (!this.#liveness.listens) this.#workCame();
+    void this.#readSoon();
+    if (!this.#liveness.listens) this.#notifyWork();
   }
 
-  #report(leftWork: boolean, urgency?: Urgency): void {
-    this.#liveness.tell(leftWork, urgency);
-    if (leftWork) this.#workCame();
+  #notifyOthers(leftWork: boolean, urgency?: Urgency): void {
+    this.#liveness.notify(leftWork, urgency);
+    if (leftWork) this.#notifyWork();
   }
 
-  #workCame(): void {
-    for (const listener of [...this.#workListeners]) tell(listener);
+  #notifyWork(): void {
+    for (const listener of [...this.#workListeners]) callListener(listener);
   }
 
   /** Whether no version is missing before these. */
-  #areNext(notices: readonly Pick<CommittedChange, 'taskId' | 'version'>[]): boolean {
+  #areNext(changes: readonly Pick<CommittedChange, 'taskId' | 'version'>[]): boolean {
     const last = new Map<TaskId, number>();
-    return notices.every(({ taskId, version }) => {
+    return changes.every(({ taskId, version }) => {
       const before = last.get(taskId) ?? Math.max(0, this.#versions.get(taskId) ?? 0);
       last.set(taskId, Math.max(version, before));
       return version <= before + 1;
@@ -155,58 +153,59 @@ export class Feed {
 
   #isDelivered(taskId: TaskId, version: number): boolean {
     const last = this.#versions.get(taskId) ?? 0;
-    // After its removal a task of the same id may be made: it begins with version 1 again.
+    // After its removal, a new task may have the same id and begin with version 1.
     return last < 0 ? version !== 1 && version <= -last : version <= last;
   }
 
-  #deliver(notice: CommittedChange): void {
-    const { taskId, version, events } = notice;
+  #deliver(change: CommittedChange): void {
+    const { taskId, version, events } = change;
     if (this.#isDelivered(taskId, version)) return;
     const isRemoved = events.some(({ type }) => type === 'removed');
     this.#versions.set(taskId, isRemoved ? -version : version);
-    for (const listener of [...this.#listeners]) tell(() => listener(notice));
+    for (const listener of [...this.#listeners]) callListener(() => listener(change));
   }
 
-  /** A look that begins after this call; those who ask meanwhile share it. */
-  #lookSoon(): Promise<void> {
-    this.#asked ??= Promise.withResolvers();
-    const { promise } = this.#asked;
-    this.#looking ??= this.#looks().finally(() => {
-      this.#looking = undefined;
+  /** Reads new commits. The read begins after this call; concurrent calls share it. */
+  #readSoon(): Promise<void> {
+    this.#requested ??= Promise.withResolvers();
+    const { promise } = this.#requested;
+    this.#reading ??= this.#readAll().finally(() => {
+      this.#reading = undefined;
     });
     return promise;
   }
 
-  async #looks(): Promise<void> {
-    while (this.#asked) {
-      const { resolve } = this.#asked;
-      this.#asked = undefined;
-      // If the server is away for longer than anybody waits, the next look makes up for it.
-      if (!this.#closed) await this.#look().catch(() => {});
+  async #readAll(): Promise<void> {
+    while (this.#requested) {
+      const { resolve } = this.#requested;
+      this.#requested = undefined;
+      // If the server stays unreachable, the next read catches up.
+      if (!this.#closed) await this.#read().catch(() => {});
       resolve();
     }
   }
 
-  async #look(): Promise<void> {
+  async #read(): Promise<void> {
     const from = this.#position;
-    if (from === undefined || this.#listeners.size === 0) return this.#pass();
+    if (from === undefined || this.#listeners.size === 0) return this.#skip();
     const stepsBack = runtime.monotonic() < this.#stepsBackUntil;
     let { snapshot, found } = await this.#since(stepsBack ? this.#before(from) : from);
     if (!stepsBack && this.#hasGap(found)) ({ snapshot, found } = await this.#since(this.#before(from)));
-    const notices = this.#noticesIn(found);
+    const changes = this.#changesIn(found);
     this.#position = positionOf(snapshot);
-    for (const notice of notices) this.#deliver(notice);
+    for (const change of changes) this.#deliver(change);
   }
 
-  /** Commits after that position that were not delivered; of first ones the removal of a task before may decide. */
+  /** Undelivered commits after a position. */
   async #since({ end, open }: Position): Promise<{ snapshot: string; found: FoundRow[] }> {
     const rows = await this.#connections.query<CommitRow>(this.#sql.since, [end, open]);
-    // Tasks that begin in these rows, maybe under the id of a task that was removed: the rest of them is new, too.
-    const begun = new Set<string>();
+    // Tasks that are created in these rows, perhaps with the id of a removed task. All their later commits are new,
+    // too.
+    const created = new Set<string>();
     const isNew = (row: CommitRow): row is FoundRow => {
       if (row.id === null) return false;
-      if (row.version === 1) begun.add(row.id);
-      return begun.has(row.id) || !this.#isDelivered(named(row.id), row.version);
+      if (row.version === 1) created.add(row.id);
+      return created.has(row.id) || !this.#isDelivered(named(row.id), row.version);
     };
     return { snapshot: rows[0]!.snapshot, found: rows.filter(isNew) };
   }
@@ -221,8 +220,8 @@ export class Feed {
     return { end: String(back > this.#floor ? back : this.#floor), open };
   }
 
-  /** A commit that cannot be read is delivered without its events. */
-  #noticesIn(rows: readonly FoundRow[]): CommittedChange[] {
+  /** An unreadable commit is delivered without events. */
+  #changesIn(rows: readonly FoundRow[]): CommittedChange[] {
     return rows.map(({ id, root_id, version, at, events }) => {
       const [taskId, rootId] = [named(id), named(root_id)];
       if (events === null) return { taskId, rootId, version, at, events: [{ type: 'removed' }] };
@@ -231,17 +230,20 @@ export class Feed {
     });
   }
 
-  /** While nobody listens it is enough to know where we are. */
-  async #pass(): Promise<void> {
+  /** Without listeners only the position advances. */
+  async #skip(): Promise<void> {
     const [row] = await this.#connections.query<{ snapshot: string }>(this.#sql.position);
-    // A listener that came meanwhile is to hear of everything since then.
+    // A listener that was added in the meantime receives everything since the old position.
     if (this.#position !== undefined && this.#listeners.size > 0) return;
     this.#position = positionOf(row!.snapshot);
     this.#floor = BigInt(this.#position.end);
   }
 }
 
-/** The version of each task that was delivered last, negative if that was its removal. Forgets in bulk: to look for the oldest one each time would take longer than all the rest. */
+/**
+ * The last delivered version of each task, negative for its removal. Evicts in bulk, because finding the oldest entry
+ * each time would take longer than everything else.
+ */
 class RecentVersions {
   #recent = new Map<TaskId, number>();
   #older = new Map<TaskId, number>();
@@ -252,7 +254,7 @@ class RecentVersions {
 
   set(id: TaskId, version: number): void {
     this.#recent.set(id, version);
-    if (this.#recent.size < remembered) return;
+    if (this.#recent.size < minRemembered) return;
     this.#older = this.#recent;
     this.#recent = new Map();
   }
@@ -267,16 +269,17 @@ function positionOf(snapshot: string): Position {
 function statements(schema: string) {
   const isNew = '(xact >= $1::text::xid8 or xact = any($2::text[]::xid8[]))';
   return prepared({
-    // The commits of a task go with it, so removals are of earlier tasks, maybe of the same id, and come first.
+    // A removal deletes the commits of its task. So any commits belong to a later task, perhaps with the same id, and
+    // removals come first.
     position: 'select pg_current_snapshot()::text as snapshot',
     since: `
-      select now.snapshot, news.* from (select pg_current_snapshot()::text as snapshot) now
+      select now.snapshot, found.* from (select pg_current_snapshot()::text as snapshot) now
       left join (
         select 0 as task, id, id as root_id, version, at, null as events from ${schema}.removals where ${isNew}
         union all
         select c.task, t.id, coalesce(t.root_id, t.id), c.version, c.at, c.events from ${schema}.commits c
         cross join lateral (select id, root_id from ${schema}.tasks where seq = c.task offset 0) t where ${isNew}
-      ) news on true
-      order by news.task, news.version`,
+      ) found on true
+      order by found.task, found.version`,
   });
 }

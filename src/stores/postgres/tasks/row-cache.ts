@@ -1,26 +1,26 @@
 /**
- * The row cache: tasks that this process holds, as it last wrote their rows. A rule may decide on a cached row, because
- * the statement that writes takes effect only if the row is still the same version of itself (`xmin`). So a stale entry
- * costs time, and never leads to a wrong decision.
+ * The row cache contains the tasks that this process has claimed, as it last wrote them. Rules may decide on cached
+ * rows, because the write takes effect only if the row still has the same version (`xmin`). So a stale entry costs time
+ * but never causes a wrong decision.
  */
 import type { Task, TaskId } from '../../../model/task.ts';
 
-/** What must be known of a row to write it. */
-export interface Held {
+/** The version of a row, which is needed to update it. */
+export interface RowVersion {
   readonly seq: number;
-  /** The transaction that wrote this version of the row, as Postgres numbers them in rows. */
+  /** The transaction that wrote this version of the row, as in the system column of the same name. */
   readonly xmin: string;
   /** The length of the stored body. */
   readonly length: number;
 }
 
 export interface CachedRow {
-  readonly held: Held;
+  readonly version: RowVersion;
   readonly task: Task;
 }
 
 const maxRows = 2_000;
-/** Larger ones are read again: memory is for the many. */
+/** Longer bodies are not cached, to limit the memory. */
 const maxLength = 16 * 1024;
 
 export class RowCache {
@@ -33,7 +33,7 @@ export class RowCache {
   set(row: CachedRow): void {
     const { id } = row.task;
     this.#rows.delete(id);
-    if (row.held.length > maxLength) return;
+    if (row.version.length > maxLength) return;
     this.#rows.set(id, row);
     if (this.#rows.size > maxRows) this.#rows.delete(this.#rows.keys().next().value!);
   }
@@ -42,13 +42,15 @@ export class RowCache {
     this.#rows.delete(id);
   }
 
-  /** A server that is back may have lost what it had acknowledged (a fail-over), and reuse numbers of transactions. */
+  /**
+   * Called after a lost connection: after a fail-over the server may have lost commits and may reuse transaction ids.
+   */
   clear(): void {
     this.#rows.clear();
   }
 }
 
-/** The number of a transaction as rows have it: without the epochs of the counter. */
+/** The 32-bit transaction id that rows contain, without the epoch of the counter. */
 export function xminOf(xact: string): string {
   return String(BigInt(xact) & 0xffff_ffffn);
 }

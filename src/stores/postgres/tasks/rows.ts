@@ -1,11 +1,11 @@
-/** Tasks as rows: what look-ups read. */
+/** Tasks as rows: the statements that read and lock them. */
 
 import type { Json } from '../../../model/json.ts';
 import type { Owner, Task, TaskId } from '../../../model/task.ts';
 import type { Family } from '../../../ports/change.ts';
 import type { IdempotencyScope } from '../../../ports/store.ts';
 import { CorruptRecord } from '../../shared/corrupt.ts';
-import { hasResultApart, journalIn, taskOf, withResult } from '../../shared/task-texts.ts';
+import { hasSeparateResult, journalIn, taskOf, withResult } from '../../shared/task-texts.ts';
 import { familyIn } from '../../shared/trees.ts';
 import { prepared } from '../connections/driver.ts';
 import type { Connections, Transaction } from '../connections/pool.ts';
@@ -21,22 +21,22 @@ export interface TaskRow {
   readonly xmin: string;
 }
 
-/** A task by its id, and by its owner if there is one: both as they stand in their columns. */
+/** The id of a task, and its owner if that must match; both encoded as in their columns. */
 interface LookUp {
   readonly id: string;
   readonly owner: string | null;
 }
 
-/** What one commit of a task added to its journal, and how many there are at least. */
+/** The journal entries of one commit, and how many commits have some. */
 interface JournalRow {
-  readonly place: number;
+  readonly nth: number;
   readonly journals: number;
   readonly version: number;
   readonly journal: string;
 }
 
-/** Whoever can be asked: a connection for this one statement, or a transaction. */
-type Asked = Pick<Transaction, 'query'>;
+/** Runs statements: a connection or a transaction. */
+type Source = Pick<Transaction, 'query'>;
 
 export class Rows {
   readonly #connections: Connections;
@@ -55,10 +55,10 @@ export class Rows {
     const row = await this.#gets.get({ id: name(id), owner: owner === undefined ? null : name(owner) });
     if (!row) return undefined;
     const task = this.task(row);
-    if (!hasResultApart(task)) return task;
+    if (!hasSeparateResult(task)) return task;
     const [result] = await this.#connections.query<{ value: string }>(this.#sql.resultApart, [row.seq]);
     if (result) return withResult(task, result.value, this.#cells);
-    // Between two statements a task may be purged.
+    // The task may have been purged between the two statements.
     if (!(await this.#gets.get({ id: name(id), owner: null }))) return undefined;
     throw new CorruptRecord(id, 'its result is missing');
   }
@@ -86,8 +86,8 @@ export class Rows {
 
   // --- For commands, inside a transaction -----------------------------------------------------------------
 
-  /** Locks tasks, in the one order in which everybody does. Those that are not there are left out. */
-  async lock(transaction: Asked, { tasks, lineages, families }: Closure): Promise<CachedRow[]> {
+  /** Locks tasks in order of their row numbers, like every transaction. Missing tasks are omitted. */
+  async lock(transaction: Source, { tasks, lineages, families }: Closure): Promise<CachedRow[]> {
     const rows =
       lineages.length + families.length === 0
         ? await transaction.query<TaskRow>(this.#sql.lock, [tasks.map(name)])
@@ -98,8 +98,8 @@ export class Rows {
     return rows.map((row) => this.cached(row));
   }
 
-  /** Locks the tasks that bear these keys. */
-  async lockBearers(transaction: Asked, scopes: readonly IdempotencyScope[]): Promise<CachedRow[]> {
+  /** Locks the tasks with these idempotency keys. */
+  async lockBearers(transaction: Source, scopes: readonly IdempotencyScope[]): Promise<CachedRow[]> {
     const borne = scopes.flatMap((scope) => this.#cells.keysOf(scope).map((key) => ({ ...scope, key })));
     const rows = await transaction.query<TaskRow>(this.#sql.lockBearers, [
       borne.map(({ owner }) => name(owner)),
@@ -111,7 +111,7 @@ export class Rows {
 
   cached(row: TaskRow): CachedRow {
     const { seq, xmin, body } = row;
-    return { task: this.task(row), held: { seq, xmin, length: body.length } };
+    return { task: this.task(row), version: { seq, xmin, length: body.length } };
   }
 
   task(row: TaskRow): Task {
@@ -121,21 +121,21 @@ export class Rows {
   async #findJournals(ids: readonly string[]): Promise<JournalRow[][]> {
     const rows = await this.#connections.query<JournalRow>(this.#sql.journals, [ids]);
     const found: JournalRow[][] = ids.map(() => []);
-    for (const row of rows) found[row.place - 1]!.push(row);
+    for (const row of rows) found[row.nth - 1]!.push(row);
     return found;
   }
 
   async #find(some: readonly LookUp[]): Promise<(TaskRow | undefined)[]> {
-    const rows = await this.#connections.query<TaskRow & { place: number }>(this.#sql.find, [
+    const rows = await this.#connections.query<TaskRow & { nth: number }>(this.#sql.find, [
       some.map(({ id }) => id),
       some.map(({ owner }) => owner),
     ]);
-    const found = new Map(rows.map((row) => [row.place - 1, row]));
-    return some.map((_, place) => found.get(place));
+    const found = new Map(rows.map((row) => [row.nth - 1, row]));
+    return some.map((_, nth) => found.get(nth));
   }
 }
 
-/** Which tasks a transaction must see: alone, with what is above them, or with all around them. */
+/** The tasks that a transaction must read: alone, with their ancestors, or with ancestors and descendants. */
 export interface Closure {
   readonly tasks: readonly TaskId[];
   readonly lineages: readonly TaskId[];
@@ -145,8 +145,7 @@ export interface Closure {
 function statements(schema: string) {
   const columns = 't.seq, t.id, t.body, t.lease_until, t.xmin::text as xmin';
   const tasks = `${schema}.tasks`;
-  // What is joined is looked up row by row (`offset 0` keeps the planner from doing otherwise): it knows little of how
-  // few rows there are, and would read whole tables.
+  // `offset 0` forces a look-up for each row. The planner overestimates the number of rows and would scan whole tables.
   const above = (ids: string) => `
     select seq, parent_id from ${tasks} where id = any(${ids})
     union select t.seq, t.parent_id from above
@@ -156,9 +155,9 @@ function statements(schema: string) {
     union select t.seq, t.id from below
       cross join lateral (select seq, id from ${tasks} where parent_id = below.id offset 0) t`;
   return prepared({
-    // The owner is compared before anything of the task is read.
+    // Compares the owner before reading the task.
     find: `
-      select v.place, ${columns} from unnest($1::text[], $2::text[]) with ordinality as v (id, owner, place)
+      select v.nth, ${columns} from unnest($1::text[], $2::text[]) with ordinality as v (id, owner, nth)
       cross join lateral (
         select *, xmin from ${tasks} where id = v.id and (v.owner is null or owner = v.owner) offset 0) t`,
     family: `
@@ -167,19 +166,19 @@ function statements(schema: string) {
       where seq = any(array(select seq from above union select seq from below))
       order by seq`,
     journals: `
-      select v.place, t.journals, c.version, c.journal
-      from unnest($1::text[]) with ordinality as v (id, place)
+      select v.nth, t.journals, c.version, c.journal
+      from unnest($1::text[]) with ordinality as v (id, nth)
       cross join lateral (select seq, journals from ${tasks} where id = v.id offset 0) t
       left join lateral (
         select version, journal from ${schema}.commits where task = t.seq and journal is not null offset 0) c on true
-      order by v.place, c.version`,
+      order by v.nth, c.version`,
     leaveOut: `select ${schema}.leave_out($1, $2) as passes`,
     asking: `
-      with recursive way as (
+      with recursive path as (
         select seq, parent_id from ${tasks} where root_id = $1 and waiting
-        union select t.seq, t.parent_id from way cross join lateral (
-          select seq, parent_id from ${tasks} where id = way.parent_id and parent_id is not null offset 0) t)
-      select ${columns} from ${tasks} t where seq = any(array(select seq from way)) order by seq`,
+        union select t.seq, t.parent_id from path cross join lateral (
+          select seq, parent_id from ${tasks} where id = path.parent_id and parent_id is not null offset 0) t)
+      select ${columns} from ${tasks} t where seq = any(array(select seq from path)) order by seq`,
     resultApart: `select value from ${schema}.results where task = $1`,
     lock: `select ${columns} from ${tasks} t where id = any($1::text[]) order by seq for update`,
     lockAround: `

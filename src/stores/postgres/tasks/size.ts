@@ -1,18 +1,18 @@
 /**
- * How many bytes the stored rows take up, estimated by the server: it reads a sample of the pages of each table and
- * adds up the rows that are alive there. Space of removed rows does not count, even before it is vacuumed.
+ * Estimates the size of the stored rows in bytes. The server reads a sample of each table's pages and adds up their
+ * live rows. Deleted rows do not count, even before they are vacuumed.
  */
 import type { Connections } from '../connections/pool.ts';
 
-/** The columns of each table that may be large, and what a row takes besides: its other columns and index entries. */
+/** The potentially large columns of each table, and an estimate for the other columns and index entries of a row. */
 const tables = {
   tasks: { columns: ['body'], otherBytes: 500 },
   commits: { columns: ['events', 'journal'], otherBytes: 100 },
   results: { columns: ['value'], otherBytes: 60 },
-  audit: { columns: ['said'], otherBytes: 250 },
+  audit: { columns: ['body'], otherBytes: 250 },
 } as const;
 
-/** So many pages of a table are read; smaller tables are read as a whole. */
+/** How many pages of a table are read. Smaller tables are read completely. */
 const sampledPages = 200;
 
 export async function estimatedSize(connections: Connections, schema: string): Promise<number> {
@@ -30,7 +30,7 @@ export async function estimatedSize(connections: Connections, schema: string): P
       )
       .join(' union all '),
   });
-  // The same pages each time, so that two estimates can be compared.
+  // Samples the same pages each time, so that estimates are comparable.
   const sums = parts.map(
     ({ table, bytes }, index) => `
       select sum(${bytes}) * 100 / $${index + 1}::double precision as bytes

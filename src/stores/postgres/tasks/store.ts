@@ -1,15 +1,15 @@
 import type { Verdict } from '../../../ports/change.ts';
 import type { Reach, Store } from '../../../ports/store.ts';
 import { storeClosed } from '../../../ports/store-errors.ts';
-import { lookUps } from '../../shared/look-ups.ts';
+import { lookups } from '../../shared/look-ups.ts';
 import type { Tables } from '../../shared/tables.ts';
-import { wording } from '../connections/driver.ts';
+import { withStoreErrors } from '../connections/driver.ts';
 import type { PostgresQueue } from '../queue/queue.ts';
 import type { Commands } from './commands.ts';
 import type { Feed } from './feed.ts';
 import type { Rows } from './rows.ts';
 
-/** The `Store` on Postgres: look-ups read at once, commands share transactions. */
+/** The `Store` on Postgres: look-ups read immediately, commands share transactions. */
 export function postgresStore(parts: {
   readonly rows: Rows;
   readonly tables: Tables<string>;
@@ -22,12 +22,12 @@ export function postgresStore(parts: {
 }): Store {
   const { rows, tables, commands, feed, queue, size, place, close } = parts;
   let closed: Promise<void> | undefined;
-  const look = async <T>(read: () => T | Promise<T>): Promise<T> => {
+  const read = async <T>(act: () => T | Promise<T>): Promise<T> => {
     if (closed) throw storeClosed(place);
-    return wording(place, read);
+    return withStoreErrors(place, act);
   };
   return {
-    ...lookUps(rows, tables, look),
+    ...lookups(rows, tables, read),
     create: (bearing, decide) => commands.submit({ kind: 'create', bearing, decide }),
     update: (reach, id, decide) =>
       commands.submit({
@@ -35,13 +35,17 @@ export function postgresStore(parts: {
         decide: decide as (subject: Reach[keyof Reach]) => Verdict,
       }),
     async claim(query, decide) {
-      const looksAtHeld = queue.looksAtHeld();
-      const { claimed, failed, ...expected } = await commands.claim({ query, decide, looksAtHeld });
+      const checksClaimed = queue.checksClaimed();
+      const { claimed, failed, ...expected } = await commands.claim({
+        query,
+        decide,
+        checksClaimed,
+      });
       queue.expect(expected);
       return { claimed, failed };
     },
-    leaveOut: (before, limit) => look(() => rows.leaveOut(before, limit)),
-    size: () => look(size),
+    leaveOut: (before, limit) => read(() => rows.leaveOut(before, limit)),
+    size: () => read(size),
     subscribe(listener) {
       if (closed) throw storeClosed(place);
       return feed.subscribe(listener);

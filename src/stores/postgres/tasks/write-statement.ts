@@ -1,8 +1,8 @@
 /**
- * The statement by which the commands of one transaction are written. Values go to the server as one array for each
- * column; what a transaction has nothing of is left out of its statement, so that there are a few shapes of it, each
- * planned once. It holds as a whole or not at all: every row that is changed must be the one that was read, the lane
- * must have its turn, and values must be encrypted with the newest key of the store.
+ * The statement that writes all commands of one transaction. Values are sent as one array per column. A statement
+ * contains only the tables that its transaction writes, so there are few different statements, each planned once. It
+ * takes effect only if every updated row is still the version that was read, the lane has its turn, and the values are
+ * encrypted with the newest key of the store.
  */
 import type { AuditRow } from '../../shared/audit.ts';
 import type { Statement } from '../connections/driver.ts';
@@ -12,14 +12,14 @@ import { serverNow } from '../queue/ready-tasks.ts';
 import { insertEntries } from './audit.ts';
 
 /**
- * `names` are escaped one by one. `texts` are what JSON or encryption made, in which control characters never stand as
- * they are: they are only joined, and an empty one stands for none.
+ * `names` are escaped individually. `texts` are JSON or encrypted values, which contain no control characters: they are
+ * only joined, and an empty text means null.
  */
 type ColumnType = 'integer' | 'bigint' | 'double precision' | 'boolean' | 'xid' | 'names' | 'texts';
 
 type Columns = Readonly<Record<string, ColumnType>>;
 
-/** What is written once, when a task is made. */
+/** Columns that are written once, when a task is created. */
 const place = {
   id: 'names',
   owner: 'names',
@@ -33,10 +33,10 @@ const place = {
   answering: 'names',
 } as const satisfies Columns;
 
-/** What every commit of a task may change. `journals` is by how much that grows. */
+/** Columns that every commit of a task may change. `journals` is the increment. */
 const state = {
   epoch: 'integer',
-  holder: 'names',
+  worker: 'names',
   lease_ms: 'double precision',
   ready: 'boolean',
   wake_at: 'double precision',
@@ -45,16 +45,16 @@ const state = {
   ended_at: 'double precision',
   unpublished: 'boolean',
   waiting: 'boolean',
-  standing: 'integer',
+  status: 'integer',
   join_key: 'names',
   body: 'texts',
   journals: 'integer',
 } as const satisfies Columns;
 
-/** `nth` is the place of a row that the same statement makes, among those it makes. */
+/** `nth` is the position of a task among the rows that the same statement inserts. */
 const lists = {
-  made: { ...place, ...state },
-  changed: { seq: 'bigint', xmin: 'xid', ...state },
+  inserted: { ...place, ...state },
+  updated: { seq: 'bigint', xmin: 'xid', ...state },
   commits: {
     task: 'bigint',
     nth: 'integer',
@@ -79,21 +79,21 @@ export type RowOf<L extends List> = {
   readonly [Column in keyof (typeof lists)[L]]: Value<(typeof lists)[L][Column] & string>;
 };
 
-/** All that one transaction writes, but for what it removes. */
+/** Everything that one transaction writes, except deletions. */
 export type Lists = { readonly [L in List]: readonly RowOf<L>[] } & {
   readonly audit: readonly AuditRow<string>[];
 };
 
 export interface Terms {
-  /** That of the encryption's record as values were written. */
+  /** The revision of the encryption record that encrypted the values. */
   readonly revision: string;
   readonly turn: Turn;
 }
 
-/** What the statement gives: its transaction, and the numbers of the tasks that it made, with commas. */
+/** The result of the statement: its transaction, and the row numbers of inserted tasks, separated by commas. */
 export interface WrittenRow {
   readonly xact: string | null;
-  readonly made: string | null;
+  readonly inserted: string | null;
 }
 
 export class WriteStatements {
@@ -106,16 +106,16 @@ export class WriteStatements {
 
   of(written: Lists, { revision, turn }: Terms): { statement: Statement; values: unknown[] } {
     const used = (Object.keys(lists) as List[]).filter((list) => written[list].length > 0);
-    const isSaid = written.audit.length > 0;
-    const name = `write ${used.join(' ')}${isSaid ? ' audit' : ''}`;
+    const hasAudit = written.audit.length > 0;
+    const name = `write ${used.join(' ')}${hasAudit ? ' audit' : ''}`;
     let statement = this.#shapes.get(name);
     if (!statement) {
-      statement = { name, text: this.#text(new Set(used), isSaid) };
+      statement = { name, text: this.#text(new Set(used), hasAudit) };
       this.#shapes.set(name, statement);
     }
     const values: unknown[] = [
-      ...[turn.lane, turn.before, turn.after, revision, written.changed.length],
-      ...(isSaid ? [JSON.stringify(written.audit)] : []),
+      ...[turn.lane, turn.before, turn.after, revision, written.updated.length],
+      ...(hasAudit ? [JSON.stringify(written.audit)] : []),
     ];
     for (const list of used)
       for (const [column, type] of Object.entries<ColumnType>(lists[list]))
@@ -123,9 +123,9 @@ export class WriteStatements {
     return { statement, values };
   }
 
-  #text(used: ReadonlySet<List>, isSaid: boolean): string {
+  #text(used: ReadonlySet<List>, hasAudit: boolean): string {
     const schema = this.#schema;
-    let parameters = isSaid ? 6 : 5;
+    let parameters = hasAudit ? 6 : 5;
     const rows = new Map(
       [...used].map((list) => {
         const columns: Columns = lists[list];
@@ -133,24 +133,24 @@ export class WriteStatements {
         return [list, `unnest(${arrays}) with ordinality as v (${Object.keys(columns)}, place)`];
       }),
     );
-    const all = Object.keys(lists.made);
+    const all = Object.keys(lists.inserted);
     const one = (seq: string) =>
-      used.has('made')
-        ? `coalesce(v.${seq}, ((select array_agg(seq order by seq) from made))[v.nth])`
+      used.has('inserted')
+        ? `coalesce(v.${seq}, ((select array_agg(seq order by seq) from inserted))[v.nth])`
         : `v.${seq}`;
     const assignments = Object.keys(state).map((name) =>
       name === 'journals' ? 'journals = t.journals + v.journals' : `${name} = v.${name}`,
     );
     const until = `${serverNow} + v.lease_ms`;
-    const parts: Partial<Record<List | 'said', string>> = {
-      made: `
-        insert into ${schema}.tasks (${all}, lease_until) select ${all}, ${until} from ${rows.get('made')} returning seq`,
-      // A claim is known by its epoch: only with it does a lease begin.
-      changed: `
+    const parts: Record<List, string> = {
+      inserted: `
+        insert into ${schema}.tasks (${all}, lease_until) select ${all}, ${until} from ${rows.get('inserted')} returning seq`,
+      // Only a new claim has a higher epoch, and only a new claim begins a lease.
+      updated: `
         update ${schema}.tasks t set deserted = false, ${assignments},
-          lease_until = case when v.epoch > t.epoch then ${until} when v.holder is not null then t.lease_until end,
-          alone = case when v.epoch = t.epoch and v.holder is not null then t.alone end
-        from ${rows.get('changed')} where t.seq = v.seq and t.xmin = v.xmin returning 1`,
+          lease_until = case when v.epoch > t.epoch then ${until} when v.worker is not null then t.lease_until end,
+          alone = case when v.epoch = t.epoch and v.worker is not null then t.alone end
+        from ${rows.get('updated')} where t.seq = v.seq and t.xmin = v.xmin returning 1`,
       results: `
         insert into ${schema}.results (task, value) select ${one('seq')}, v.value from ${rows.get('results')}
         on conflict (task) do update set value = excluded.value`,
@@ -161,26 +161,28 @@ export class WriteStatements {
         insert into ${schema}.removals (id, version, at) select v.id, v.version, v.at from ${rows.get('removals')}`,
     };
     const ctes = [...used].map((list) => `${list} as (${parts[list]})`);
-    if (isSaid) ctes.push(`said as (${insertEntries(schema, '$6::text::json')})`);
-    const made = used.has('made') ? `(select string_agg(seq::text, ',' order by seq) from made)` : 'null';
-    const areAll = used.has('changed') ? '(select count(*) from changed) = $5' : '$5 = 0';
+    if (hasAudit) ctes.push(`audited as (${insertEntries(schema, '$6::text::json')})`);
+    const inserted = used.has('inserted')
+      ? `(select string_agg(seq::text, ',' order by seq) from inserted)`
+      : 'null';
+    const areAll = used.has('updated') ? '(select count(*) from updated) = $5' : '$5 = 0';
     return `
       with ${ctes.join(', ')},
       turned as (update ${schema}.lanes set turn = $3 where name = $1 and turn = $2 returning 1),
-      held as materialized (
-        select ${schema}.hold(
-          ${areAll} and (select count(*) from turned) = 1 and ${revisionIn(schema)} = $4) as is_so)
+      verified as materialized (
+        select ${schema}.verify(
+          ${areAll} and (select count(*) from turned) = 1 and ${revisionIn(schema)} = $4) as is_valid)
       select ${used.has('commits') ? '(select max(xact::text) from commits)' : 'null'} as xact,
-        ${made} as made
-      from held where is_so`;
+        ${inserted} as inserted
+      from verified where is_valid`;
   }
 }
 
-// --- Columns on their way to the server: written out here, because `pg` would ask each value what it is.
+// --- Encoding of columns: done here, because `pg` would inspect each value.
 
 type Cell = string | number | boolean | null;
 
-const between = '\u001f';
+const separator = '\u001f';
 
 /** The parameter as an array, in SQL. */
 function arrayIn(type: ColumnType, parameter: string): string {
@@ -189,7 +191,7 @@ function arrayIn(type: ColumnType, parameter: string): string {
 }
 
 function arrayOf<Row>(type: ColumnType, rows: readonly Row[], value: (row: Row) => Cell): string {
-  if (type === 'texts') return rows.map((row) => value(row) ?? '').join(between);
+  if (type === 'texts') return rows.map((row) => value(row) ?? '').join(separator);
   const literal = type === 'names' ? quoted : String;
   let written = '{';
   for (const [index, row] of rows.entries()) {

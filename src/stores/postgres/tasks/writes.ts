@@ -1,53 +1,53 @@
 /**
- * What the commands of one transaction write: collected in memory while they decide, each seeing what those before it
- * left, and written by one statement for all of them.
+ * The writes of one transaction. They are collected in memory while its commands decide, each on the result of the ones
+ * before it. One statement then writes them all.
  */
 
 import { answeringOf, joinKeyOf, type Task, type TaskId } from '../../../model/task.ts';
 import type { AuditEntry } from '../../../ports/audit.ts';
 import type { Change, TaskWrite } from '../../../ports/change.ts';
 import type { CommittedChange } from '../../../ports/store.ts';
-import { saidOf } from '../../shared/audit.ts';
+import { auditRow } from '../../shared/audit.ts';
 import { statusCodeOf } from '../../shared/query/status-codes.ts';
 import { bodyOf, eventsText, isEndedRoot } from '../../shared/task-texts.ts';
 import { type Cells, name } from '../encryption/cells.ts';
-import { type CachedRow, type Held, xminOf } from './row-cache.ts';
+import { type CachedRow, type RowVersion, xminOf } from './row-cache.ts';
 import type { Lists, RowOf, WrittenRow } from './write-statement.ts';
 
-/** What a transaction writes, ready to be sent. */
+/** The writes of a transaction, ready to be sent. */
 export interface Flush {
   readonly lists: Lists;
-  /** The rows of tasks that go. */
+  /** The rows of tasks to delete. */
   readonly removed: readonly number[];
-  /** True if tasks are left that no worker holds, to be claimed now or at a later moment. */
+  /** True if there are unclaimed tasks that are ready now or at a later time. */
   readonly leftWork: boolean;
 }
 
-/** What is known once it was written. */
+/** The result of a write. */
 export interface Written {
-  readonly notices: readonly CommittedChange[];
-  /** Tasks that are held now, as they stand in their rows. */
-  readonly held: readonly CachedRow[];
+  readonly changes: readonly CommittedChange[];
+  /** Claimed tasks with the new versions of their rows. */
+  readonly claimed: readonly CachedRow[];
 }
 
 interface FlushedRow {
   readonly task: Task;
-  readonly row: RowOf<'made'> & RowOf<'changed'>;
+  readonly row: RowOf<'inserted'> & RowOf<'updated'>;
   readonly length: number;
   readonly large: string | undefined;
 }
 
 export class Writes {
   readonly tasks = new Map<TaskId, Task>();
-  /** The rows of those that were there when the transaction began. */
-  readonly #rows = new Map<TaskId, Held>();
+  /** The rows that existed when the transaction began. */
+  readonly #rows = new Map<TaskId, RowVersion>();
   readonly #touched = new Set<TaskId>();
-  readonly #removed: Held[] = [];
-  /** A commit of a task that has no row yet has `made` in place of its number. */
-  #commits: (Omit<RowOf<'commits'>, 'nth'> & { readonly made?: TaskId })[] = [];
+  readonly #removed: RowVersion[] = [];
+  /** A commit of a task without a row has `inserted` instead of a row number. */
+  #commits: (Omit<RowOf<'commits'>, 'nth'> & { readonly inserted?: TaskId })[] = [];
   readonly #removals: RowOf<'removals'>[] = [];
-  readonly #notices: CommittedChange[] = [];
-  /** How many commits added to the journal of each. */
+  readonly #changes: CommittedChange[] = [];
+  /** How many commits added journal entries, by task. */
   readonly #journals = new Map<TaskId, number>();
   readonly #audit: AuditEntry[] = [];
   readonly #cells: Cells;
@@ -58,11 +58,11 @@ export class Writes {
     this.#cells = cells;
   }
 
-  /** Adds what was read, or is cached. */
+  /** Adds tasks that were read or are cached. */
   add(found: readonly CachedRow[]): void {
-    for (const { held, task } of found) {
+    for (const { version, task } of found) {
       if (this.#rows.has(task.id)) continue;
-      this.#rows.set(task.id, held);
+      this.#rows.set(task.id, version);
       this.tasks.set(task.id, task);
     }
   }
@@ -79,11 +79,11 @@ export class Writes {
 
   flush(): Flush {
     const touched = [...this.#touched].map((id) => this.tasks.get(id)!);
-    // In the order of their numbers: whoever writes several rows waits for others in one direction only.
+    // Rows are written in order of their numbers, which prevents deadlocks.
     touched.sort((a, b) => (this.#rows.get(a.id)?.seq ?? 0) - (this.#rows.get(b.id)?.seq ?? 0));
     const rows = touched.map((task) => this.#rowOf(task));
-    const made = rows.filter(({ row }) => row.seq === null);
-    const nth = new Map(made.map(({ task }, index) => [task.id, index + 1]));
+    const inserted = rows.filter(({ row }) => row.seq === null);
+    const nth = new Map(inserted.map(({ task }, index) => [task.id, index + 1]));
     const results = rows.flatMap(({ task, row: { seq }, large }) =>
       large === undefined
         ? []
@@ -95,16 +95,16 @@ export class Writes {
             },
           ],
     );
-    const audit = this.#audit.map((entry) => saidOf(entry, { cells: this.#cells, name }));
-    const commits = this.#commits.map(({ made, ...row }) => ({
+    const audit = this.#audit.map((entry) => auditRow(entry, { cells: this.#cells, name }));
+    const commits = this.#commits.map(({ inserted, ...row }) => ({
       ...row,
-      nth: made === undefined ? null : nth.get(made)!,
+      nth: inserted === undefined ? null : nth.get(inserted)!,
     }));
     this.#flushed = rows;
     return {
       lists: {
-        made: made.map(({ row }) => row),
-        changed: rows.flatMap(({ row }) => (row.seq === null ? [] : [row])),
+        inserted: inserted.map(({ row }) => row),
+        updated: rows.flatMap(({ row }) => (row.seq === null ? [] : [row])),
         commits,
         removals: this.#removals,
         results,
@@ -115,20 +115,20 @@ export class Writes {
     };
   }
 
-  /** What the statement gave, put beside what it was sent for. */
-  written({ xact, made }: WrittenRow): Written {
-    const own = made?.split(',').map(Number) ?? [];
+  /** Combines the result of the statement with the flushed rows. */
+  written({ xact, inserted }: WrittenRow): Written {
+    const own = inserted?.split(',').map(Number) ?? [];
     let next = 0;
-    const held: CachedRow[] = [];
+    const claimed: CachedRow[] = [];
     for (const { task, row, length } of this.#flushed) {
       const seq = row.seq ?? own[next++]!;
       if (task.phase !== 'done' && task.worker)
-        held.push({ task, held: { seq, xmin: xminOf(xact!), length } });
+        claimed.push({ task, version: { seq, xmin: xminOf(xact!), length } });
     }
-    return { notices: this.#notices, held };
+    return { changes: this.#changes, claimed };
   }
 
-  /** All of which a row may have changed, or gone. */
+  /** The tasks whose existing rows this transaction may have changed or deleted. */
   get touched(): TaskId[] {
     return [...this.#rows.keys()];
   }
@@ -146,19 +146,19 @@ export class Writes {
       events: this.#cells.write(eventsText(events), 'commits.events', id, version),
       journal: journal ? this.#cells.write(JSON.stringify(journal), 'commits.journal', id, version) : null,
       idle: isIdle ?? null,
-      ...(seq === undefined && { made: id }),
+      ...(seq === undefined && { inserted: id }),
     });
-    this.#notices.push({ taskId: id, rootId, version, at, events });
+    this.#changes.push({ taskId: id, rootId, version, at, events });
   }
 
   #remove(id: TaskId, at: number): void {
     const version = this.tasks.get(id)!.version + 1;
     const row = this.#rows.get(id);
     this.#removals.push({ id: name(id), version, at });
-    this.#notices.push({ taskId: id, rootId: id, version, at, events: [{ type: 'removed' }] });
+    this.#changes.push({ taskId: id, rootId: id, version, at, events: [{ type: 'removed' }] });
     if (row) this.#removed.push(row);
-    // It never had a row: other processes hear of its removal alone.
-    else this.#commits = this.#commits.filter(({ made }) => made !== id);
+    // The task never had a row, so other processes only receive its removal.
+    else this.#commits = this.#commits.filter(({ inserted }) => inserted !== id);
     this.tasks.delete(id);
     this.#touched.delete(id);
   }
@@ -182,7 +182,7 @@ export class Writes {
       root_id: task.parentId === undefined ? null : name(task.rootId),
       ordinal: task.ordinal,
       epoch: task.epoch,
-      holder: live?.worker === undefined ? null : name(live.worker.name),
+      worker: live?.worker === undefined ? null : name(live.worker.name),
       lease_ms: live?.worker?.leaseMs ?? null,
       ready: live?.isReady === true,
       wake_at: live?.wakeAt ?? null,
@@ -191,7 +191,7 @@ export class Writes {
       ended_at: isEndedRoot(task) ? task.finishedAt : null,
       unpublished: task.unpublished ? true : null,
       waiting: task.phase === 'waiting' ? true : null,
-      standing: statusCodeOf(task),
+      status: statusCodeOf(task),
       join_key: joinKeyOf(task),
       created_at: task.createdAt,
       idempotency_key: idempotency ? this.#cells.keyOf({ owner, tool, key: idempotency.key }) : null,
@@ -203,7 +203,7 @@ export class Writes {
   }
 }
 
-/** Takes rows of tasks away with all that belongs to them, and notices of removal that everybody has had time to read. */
+/** Deletes tasks with all their rows, and removals that every process has had time to read. */
 export function removeStatement(schema: string): string {
   return `
 with gone as (delete from ${schema}.tasks where seq = any($1::bigint[])),

@@ -1,6 +1,6 @@
 /**
- * Values under keys: AES-256-GCM, each with a nonce of its own. What is authenticated besides the value is where it
- * stands, so that a value which was moved to another row or column is as unreadable as one that was changed.
+ * Encrypts values with AES-256-GCM, each with its own nonce. The location of a value (column and row) is authenticated
+ * with it, so a value that was moved to another row or column fails to decrypt, like a modified one.
  *
  *   1 byte   the format, 1
  *   1 byte   the length of the key's id
@@ -9,8 +9,8 @@
  *   …        the text, encrypted
  *   16 bytes the tag
  *
- * The keys themselves encrypt nothing: what does is derived from a key and the database's salt, so that databases which
- * share a key share neither nonces nor values.
+ * The configured keys encrypt nothing themselves. The cipher key is derived from a key and the salt of the database, so
+ * databases with the same key share neither nonces nor values.
  */
 import {
   createCipheriv,
@@ -26,7 +26,7 @@ const format = 1;
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** The key that a value names was not given. */
+/** The process does not have the key of a value. */
 export class KeyMissing extends Error {
   readonly id: string;
 
@@ -63,9 +63,9 @@ export class Cipher {
     return Buffer.concat([header, nonce, body, cipher.getAuthTag()]);
   }
 
-  /** What was sealed, as it was; anything else is damage. */
+  /** Decrypts and verifies a value. Throws `Corrupt` if it was modified or moved. */
   open(sealed: Uint8Array, place: string): Buffer {
-    const { secret, header } = this.#keyUnder(sealed);
+    const { secret, header } = this.#keyOf(sealed);
     const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
     const text = header.length + nonceBytes;
     if (bytes.length < text + tagBytes) throw new Corrupt(`an encrypted value is cut short (${place})`);
@@ -78,13 +78,13 @@ export class Cipher {
     try {
       decipher.final();
     } catch {
-      throw new Corrupt(`an encrypted value was changed, or stands where it does not belong (${place})`);
+      throw new Corrupt(`an encrypted value was modified, or moved to another place (${place})`);
     }
     return value;
   }
 
-  /** Nearly all values of a database stand under one key, so that the last is tried before any name is read. */
-  #keyUnder(sealed: Uint8Array): Derived {
+  /** Nearly all values of a database have the same key, so the last one is tried before the key id is parsed. */
+  #keyOf(sealed: Uint8Array): Derived {
     if (!this.#last || !startsWith(sealed, this.#last.header)) this.#last = this.#key(keyIdOf(sealed));
     return this.#last;
   }
@@ -103,7 +103,7 @@ export class Cipher {
   }
 }
 
-/** The id of the key under which a value stands. */
+/** The id of the key that encrypts a value. */
 export function keyIdOf(sealed: Uint8Array): string {
   const length = sealed[1] ?? 0;
   if (sealed[0] !== format || length === 0 || sealed.length < 2 + length)
@@ -116,7 +116,10 @@ function startsWith(bytes: Uint8Array, header: Uint8Array): boolean {
   return true;
 }
 
-/** Asking for random bytes costs as much as encrypting: they are fetched for many nonces at once, each used once. */
+/**
+ * Generating random bytes costs as much as encrypting, so bytes for many nonces are generated at once. Each is used
+ * once.
+ */
 const pool = Buffer.alloc(nonceBytes * 256);
 let used = pool.length;
 

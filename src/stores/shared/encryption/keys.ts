@@ -1,12 +1,11 @@
+/** The keys that encrypt stored values, by id. */
 import { StoreError } from '../../../ports/store-errors.ts';
-/** The keys that a caller gives for values at rest, by their ids. */
-
 export interface Encryption {
-  /** Each 32 bytes: as bytes, in base64 or in hex. All keys that the store is still encrypted with must be there. */
+  /** Each key is 32 bytes: raw, base64 or hex. All keys that still encrypt values of the store are required. */
   readonly keys: Readonly<Record<string, Uint8Array | string>>;
   /**
-   * The id of the newest key. If the store does not know it, all processes encrypt new values with it from then on.
-   * Null switches encryption off: new values are plain text. `rekey()` rewrites old values.
+   * The id of the newest key. If it is new to the store, all processes encrypt new values with it from then on. Null
+   * turns encryption off: new values are plain text. `rekey()` rewrites old values.
    */
   readonly current: string | null;
 }
@@ -18,36 +17,36 @@ export interface Keys {
 
 export const keyBytes = 32;
 
-/** Ids are stored in every value, and named in messages. */
+/** Ids are stored in every value and appear in messages. */
 const keyId = /^[A-Za-z0-9._:-]{1,64}$/;
 
-/** Refuses what cannot be meant, and never repeats a key in its message. */
+/** Validates the keys. Error messages never contain a key. */
 export function readKeys({ keys, current }: Encryption, place: string): Keys {
   const byId = new Map<string, Uint8Array>();
   for (const [id, key] of Object.entries(keys ?? {})) {
     if (!keyId.test(id))
-      throw refused(place, `${JSON.stringify(id)} is no id of a key`, 'Use 1 to 64 of A-Z a-z 0-9 . _ : -');
-    // As a rule an environment variable that is not set.
-    if (key === undefined || key === '')
       throw refused(
         place,
-        `key ${id} was not given`,
-        'Set what it is read from, such as an environment variable',
+        `${JSON.stringify(id)} is not a valid key id`,
+        'Use 1 to 64 characters of A-Z a-z 0-9 . _ : -',
       );
+    // Usually an environment variable that is not set.
+    if (key === undefined || key === '')
+      throw refused(place, `key ${id} is empty`, 'Check the environment variable or file that contains it');
     const bytes = bytesOf(key);
     if (bytes?.byteLength !== keyBytes)
       throw refused(
         place,
         `key ${id} is not ${keyBytes} bytes`,
-        `Give ${keyBytes} random bytes, as they are, in base64 or in hex ("openssl rand -base64 32" makes some)`,
+        `Use ${keyBytes} random bytes, raw, in base64 or in hex (for example from "openssl rand -base64 32")`,
       );
     byId.set(id, bytes);
   }
   if (current === undefined || (current !== null && !byId.has(current)))
     throw refused(
       place,
-      `the current key is ${current}, and is not among the keys (${[...byId.keys()].join(', ') || 'none'})`,
-      'Name one of them, or null to switch encryption off',
+      `the current key ${current} is not among the keys (${[...byId.keys()].join(', ') || 'none'})`,
+      'Set `current` to one of them, or to null to turn encryption off',
     );
   return { byId, current };
 }

@@ -1,7 +1,7 @@
 /**
- * What a store records of its encryption. Every process writes new values with the newest key that the store has
- * recorded, and a process without that key refuses to open the store and to write. Keys that older values may still be
- * encrypted with must be configured, too, until `rekey` has found no such value and retired the key.
+ * The encryption record of a store. Every process encrypts new values with the newest key of the record; a process
+ * without that key cannot open the store or write to it. Keys that may still encrypt older values must also be
+ * configured, until `rekey` finds no such value and retires the key.
  */
 
 import { newId } from '../../../model/id.ts';
@@ -12,21 +12,21 @@ import { Cipher } from './cipher.ts';
 import type { Keys } from './keys.ts';
 
 export interface EncryptionRecord {
-  /** Random, and another one after every change: a process compares it before it writes. */
+  /** Random; every change generates a new one. A process compares it before it writes. */
   readonly revision: string;
-  /** Made once, in base64. */
+  /** In base64; generated once. */
   readonly salt: string;
   /** The key for new values; null if they are plain text. */
   readonly newest: string | null;
-  /** The keys that values may be encrypted with. Only the right key opens its proof. */
+  /** The keys that may encrypt values. Only the right key decrypts its proof. */
   readonly keys: readonly { readonly id: string; readonly proof: string }[];
-  /** Keys that no value is encrypted with any more. */
+  /** Keys that no longer encrypt any value. */
   readonly retired: readonly string[];
   /** Whether values may be plain text. */
   readonly isMixed: boolean;
 }
 
-/** Of a store that was never encrypted. */
+/** The record of a store that was never encrypted. */
 export const notEncrypted: EncryptionRecord = {
   revision: '',
   salt: '',
@@ -36,7 +36,7 @@ export const notEncrypted: EncryptionRecord = {
   isMixed: true,
 };
 
-/** What a store has recorded, in the text that `JSON.stringify` made of it; null if it was never encrypted. */
+/** Parses a stored record. The text is null if the store was never encrypted. */
 export function readRecord(text: unknown): EncryptionRecord {
   if (text === null) return notEncrypted;
   try {
@@ -45,12 +45,12 @@ export function readRecord(text: unknown): EncryptionRecord {
       typeof id === 'string' && typeof proof === 'string';
     if (record.keys?.every(isKey) && record.retired && record.revision) return record as EncryptionRecord;
   } catch {
-    // As if something were missing.
+    // Handled like a record with missing fields.
   }
-  throw new Corrupt('the record of its encryption cannot be read');
+  throw new Corrupt('its encryption record cannot be read');
 }
 
-/** Refuses without the right keys. Gives nothing if nothing is encrypted and no keys are given. */
+/** Throws without the right keys. Returns undefined if nothing is encrypted and there are no keys. */
 export function unlock(record: EncryptionRecord, keys: Keys | undefined, place: string): Cipher | undefined {
   if (!keys) {
     if (record.keys.length === 0) return undefined;
@@ -58,7 +58,7 @@ export function unlock(record: EncryptionRecord, keys: Keys | undefined, place: 
       'STORE_NOT_UNLOCKED',
       place,
       `it is encrypted (with ${record.keys.map(({ id }) => id).join(', ')})`,
-      'Give this process the keys with the option `encryption`; nothing was changed.',
+      'Pass the keys to this process with the option `encryption`; nothing was changed.',
     );
   }
   const cipher = cipherOf(record, keys);
@@ -72,22 +72,22 @@ export function unlock(record: EncryptionRecord, keys: Keys | undefined, place: 
           : `key ${id} is missing: values may still be encrypted with it`,
         id === record.newest
           ? 'Add it to the keys of this process and restart it; nothing was changed.'
-          : 'Keep it among the keys until `holdfast store rekey` reports that no value is left under it; nothing was changed.',
+          : 'Keep it among the keys until `holdfast store rekey` reports that it encrypts no values; nothing was changed.',
       );
     if (!isProven(id, Buffer.from(proof, 'base64'), cipher, proofPlace(record)))
       throw new StoreError(
         'STORE_NOT_UNLOCKED',
         place,
-        `key ${id} is wrong: the store is encrypted with another key of that id`,
-        'Give the right key under this id, and a new key under a new id; nothing was changed.',
+        `key ${id} is wrong: the store is encrypted with another key of the same id`,
+        'Configure the right key under this id, and a new key under a new id; nothing was changed.',
       );
   }
   return cipher;
 }
 
 /**
- * The record after a process with these keys has opened the store; undefined if nothing changes. A current key that
- * the store does not know becomes the newest one. Configurations that name an older key change nothing.
+ * The record after a process with these keys has opened the store; undefined if it does not change. A current key that
+ * is new to the store becomes the newest one. A configuration with an older current key changes nothing.
  */
 export function introduced(
   record: EncryptionRecord,
@@ -112,7 +112,7 @@ export function introduced(
   );
 }
 
-/** The record after every value was counted by its key (null for plain text); undefined if nothing changes. */
+/** The record after `rekey` counted all values by key (null for plain text); undefined if it does not change. */
 export function settled(
   record: EncryptionRecord,
   keys: Keys,
@@ -120,10 +120,10 @@ export function settled(
 ): EncryptionRecord | undefined {
   const isUsed = ({ id }: { id: string }) => id === record.newest || counts.has(id);
   const isMixed = record.newest === null || (record.isMixed && counts.has(null));
-  const gone = record.keys.filter((key) => !isUsed(key)).map(({ id }) => id);
-  if (gone.length === 0 && isMixed === record.isMixed) return undefined;
+  const unused = record.keys.filter((key) => !isUsed(key)).map(({ id }) => id);
+  if (unused.length === 0 && isMixed === record.isMixed) return undefined;
   return changed(
-    { ...record, isMixed, keys: record.keys.filter(isUsed), retired: [...record.retired, ...gone] },
+    { ...record, isMixed, keys: record.keys.filter(isUsed), retired: [...record.retired, ...unused] },
     keys,
   );
 }
@@ -138,7 +138,7 @@ function cipherOf({ salt }: EncryptionRecord, keys: Keys): Cipher {
   return new Cipher(keys.byId, Buffer.from(salt, 'base64'));
 }
 
-/** Without a key nobody can make others accept, or write, plain text. */
+/** The proof covers `newest` and `isMixed`: without a key, nobody can make processes accept or write plain text. */
 function proofPlace({ newest, isMixed }: EncryptionRecord): string {
   return `encryption.proof/${JSON.stringify([newest, isMixed])}`;
 }

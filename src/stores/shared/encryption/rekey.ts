@@ -1,11 +1,11 @@
 /**
- * Re-encrypts the values of a store that are not encrypted with its newest key, in small batches, and then counts all
- * values by their keys. Values under the newest key are passed over, so that it can be interrupted and repeated at any
- * time. A value that cannot be read stays as it is, and is counted.
+ * Re-encrypts, in small batches, all values of a store that are not encrypted with its newest key. Then it counts all
+ * values by key. It skips values that already use the newest key, so it can be interrupted and repeated at any time. An
+ * unreadable value stays unchanged and is counted.
  */
 import { hasCode } from '../../../model/errors.ts';
 import { pause, runtime } from '../../../runtime/runtime.ts';
-import { type AuditRow, placeOfSaid } from '../audit.ts';
+import { type AuditRow, bodyLocation } from '../audit.ts';
 import { Corrupt } from '../corrupt.ts';
 import type { Tables, Value } from '../tables.ts';
 import { taskIn } from '../task-texts.ts';
@@ -15,42 +15,45 @@ import { keyBytes } from './keys.ts';
 import { type EncryptionRecord, settled } from './record.ts';
 
 export interface RekeyReport {
-  /** The key for new values; null if encryption is being switched off. */
+  /** The key for new values; null if encryption is turned off. */
   readonly newest: string | null;
   /** How many values were re-encrypted. */
   readonly rewritten: number;
-  /** How many values there are under which key, the newest first: null for plain text, `'?'` for values that name no key. */
+  /**
+   * The number of values for each key, the newest first: null is plain text, `'?'` are values without a readable key
+   * id.
+   */
   readonly keys: readonly { readonly id: string | null; readonly values: number }[];
-  /** How many of them are not under the newest key. */
+  /** How many values do not use the newest key. */
   readonly left: number;
 }
 
-/** The columns of each table that hold values. Idempotency keys are hashed, and handled with their tasks. */
+/** The encrypted columns of each table. Idempotency keys are hashed and are rewritten together with their tasks. */
 export const valueColumns = {
   tasks: ['body'],
   commits: ['events', 'journal'],
   results: ['value'],
   sessions: ['opening'],
   secrets: ['value'],
-  audit: ['said'],
+  audit: ['body'],
 } as const satisfies Record<string, readonly string[]>;
 
 export type Table = keyof typeof valueColumns;
 const tableNames = Object.keys(valueColumns) as Table[];
 
-/** What a row is found by, all columns that a value is bound to, and `key`, the idempotency key of a task. */
+/** The key columns of a row, all columns that its values are bound to, and `key`, the idempotency key of a task. */
 type Row = Readonly<Record<string, Value>>;
 
-/** How a database finds the rows of a table: by numbers that grow, and with the columns that a value is bound to. */
+/** How to scan a table: by increasing numbers, together with the columns that a value is bound to. */
 export interface Source {
   readonly keys: readonly string[];
-  /** The table itself is `r`. */
+  /** An SQL select list; the alias of the table is `r`. */
   readonly bound: string;
 }
 
-/** How many bytes of a value are enough to find the id of its key. */
+/** The longest header of an encrypted value, in bytes. It contains the key id. */
 export const headerBytes = 66;
-/** Bounds how long the event loop is blocked by one batch. */
+/** Limits how long one batch blocks the event loop. */
 const batchRows = 100;
 const batchBytes = 256 * 1024;
 const scannedRows = 1_000;
@@ -59,9 +62,9 @@ const firstRows = 4;
 export interface RekeyTarget<Text extends Value> {
   readonly tables: Tables<Text>;
   readonly sources: Readonly<Record<Table, Source>>;
-  /** How long the beginning of a value is that names its key, as it stands in a column. */
+  /** The length of the header as stored in a column. */
   readonly headerLength: number;
-  /** In one transaction that no other one writes values next to. */
+  /** Changes the record in a transaction that excludes all writers of values. */
   change(decide: (record: EncryptionRecord) => EncryptionRecord | undefined): Promise<void>;
   /** Removes plain text that the database has deleted but not overwritten. */
   compact?(): Promise<void>;
@@ -76,7 +79,7 @@ export async function rekey<Text extends Value>(target: RekeyTarget<Text>): Prom
     for await (const rows of batches(target, table, sql, batchRows))
       rewritten += await rewrite(target, table, rows);
   }
-  // From here on nobody writes with an older key, unless the record changes: then its new key has a rekeying of its own.
+  // From here on nobody writes with an older key unless the record changes. A later `rekey` handles that.
   const { revision } = cells.record;
   const counts = new Map<string | null, number>();
   for (const table of tableNames) {
@@ -109,7 +112,7 @@ function select<Text extends Value>(
     where (${keys}) > (${keys.map(() => '?')}) order by ${keys} limit ?`;
 }
 
-/** All rows of a table. Rests as long as each batch took, so that others get their share of the database. */
+/** All rows of a table. Pauses after each batch for as long as the batch took, to leave the database to others. */
 async function* batches<Text extends Value>(
   { tables, sources }: RekeyTarget<Text>,
   table: Table,
@@ -138,7 +141,7 @@ async function rewrite<Text extends Value>(
   rows: readonly Row[],
 ): Promise<number> {
   const columns = table === 'tasks' ? ['body', 'idempotency_key'] : valueColumns[table];
-  // A row that has changed since it was read has been written with the newest key.
+  // A row that changed since it was read already has the newest key.
   const found = [...sources[table].keys, columns[0]!];
   const equal = (names: readonly string[]) => names.map((name) => `${name} = ?`);
   const update = `update ${tables.prefix}${table} set ${equal(columns)} where ${equal(found).join(' and ')}`;
@@ -154,14 +157,14 @@ async function rewrite<Text extends Value>(
   return rewritten;
 }
 
-/** The values of a row under the newest key; undefined if they are already, or cannot be read. */
+/** The values of a row, encrypted with the newest key. Undefined if they already are, or are unreadable. */
 function reencrypted<Text extends Value>(table: Table, row: Row, cells: Cells<Text>): Value[] | undefined {
   const { newest } = cells.record;
   if (keyIdsIn(table, row, cells).every((id) => id === newest)) return undefined;
   try {
     return valuesOf(table, row, cells);
   } catch (error) {
-    // Of a single value: the keys that the store has recorded were checked before.
+    // Only this value is affected, because the recorded keys were checked before.
     if (error instanceof Corrupt || error instanceof SyntaxError || hasCode(error, 'STORE_NOT_UNLOCKED'))
       return undefined;
     throw error;
@@ -169,7 +172,7 @@ function reencrypted<Text extends Value>(table: Table, row: Row, cells: Cells<Te
 }
 
 function valuesOf<Text extends Value>(table: Table, row: Row, cells: Cells<Text>): Value[] {
-  const id = table === 'audit' ? placeOfSaid(row as unknown as AuditRow<Text>) : (row.id as string);
+  const id = table === 'audit' ? bodyLocation(row as unknown as AuditRow<Text>) : (row.id as string);
   const version = row.version as number | undefined;
   if (table === 'secrets') {
     const secret = cells.readBytes(row.value as Uint8Array, 'secrets.value', id);
@@ -186,7 +189,7 @@ function valuesOf<Text extends Value>(table: Table, row: Row, cells: Cells<Text>
   return [...values, row.key === null ? null : cells.keyOf({ owner, tool, key: idempotency!.key })];
 }
 
-/** One for each value. A hash counts as a value under the newest key, and as one without a key if there is none. */
+/** The key id of each value. A hash counts as encrypted with the newest key, or as `'?'` if there is none. */
 function keyIdsIn<Text>(table: Table, row: Row, cells: Cells<Text>): (string | null)[] {
   const ids = valueColumns[table].flatMap((name) => {
     const stored = row[name];

@@ -1,7 +1,7 @@
 /**
- * Overviews: live tasks from their index, and ended ones from the index of ends, bucket by bucket. A bucket that is over
- * does not change any more and is cached: a query for the same buckets, which operators' are because theirs are on a
- * grid, reads only what is new.
+ * Overviews. Live tasks are counted from their index, finished ones from the index on `ended_at`, one bucket at a time.
+ * A past bucket no longer changes and is cached. Operators' queries use buckets on a fixed grid, so a repeated query
+ * reads only the new ones.
  */
 
 import type { Owner } from '../../../model/task.ts';
@@ -11,22 +11,22 @@ import { runtime } from '../../../runtime/runtime.ts';
 import { classGrowth, type QuerySql, type Range, type Sql } from './sql.ts';
 import { statusOfCode } from './status-codes.ts';
 
-/** A commit may be this late, and clocks this different: buckets that ended later are not cached. */
+/** Commits may be late and clocks may differ by this much. Buckets that ended more recently are not cached. */
 const settledAfterMs = 60_000;
-/** For how many owners and lengths of buckets, and how many buckets of each. */
+/** How many combinations of owner and bucket length are cached, and how many buckets of each. */
 const maxCaches = 8;
 const maxCached = 512;
-/** How many buckets are read at the same time, where the database can. */
-const atOnce = 2;
-/** The last class of durations begins after more than a hundred years. */
+/** How many buckets are read concurrently, if the database supports it. */
+const maxConcurrent = 2;
+/** The last class of durations starts at more than a hundred years. */
 const classes = 600;
 
-/** How many tasks ended in a bucket: for each tool a standing, a class of durations and a count, again and again. */
+/** Finished tasks in a bucket. For each tool a flat list of triples: status, class of durations, count. */
 type Bucket = ReadonlyMap<string, readonly number[]>;
 
 interface Group {
   readonly tool: string;
-  readonly standing: number;
+  readonly status: number;
   readonly count: number;
 }
 
@@ -34,9 +34,9 @@ interface Source {
   all<Row>(sql: Sql): Promise<Row[]>;
 }
 
-/** Returns what answers queries; it keeps the cache. */
+/** Returns a function that answers overview queries and has its own cache. */
 export function overviewsOf(source: Source, sql: QuerySql, clock: Clock) {
-  /** Buckets by the moment at which they begin, for each owner and length; the least recently used first. */
+  /** Buckets by start time, for each owner and length. The least recently used cache is first. */
   const caches = new Map<string, Map<number, Bucket>>();
 
   async function bucketsOf(
@@ -57,7 +57,7 @@ export function overviewsOf(source: Source, sql: QuerySql, clock: Clock) {
         if (range.before <= now - settledAfterMs) cache.set(range.from, bucket);
       }
     };
-    await Promise.all(Array.from({ length: atOnce }, read));
+    await Promise.all(Array.from({ length: maxConcurrent }, read));
     dropFirst(cache, maxCached);
     return ranges.map(({ from }) => found.get(from)!);
   }
@@ -65,10 +65,10 @@ export function overviewsOf(source: Source, sql: QuerySql, clock: Clock) {
   async function readBucket(range: Range, owner: Owner | undefined): Promise<Bucket> {
     const bucket = new Map<string, number[]>();
     const groups = await source.all<Group & { class: number }>(sql.endedGroups(range, owner));
-    for (const { tool, standing, class: duration, count } of groups) {
+    for (const { tool, status, class: duration, count } of groups) {
       const counts = bucket.get(tool) ?? [];
       bucket.set(tool, counts);
-      counts.push(standing, duration, count);
+      counts.push(status, duration, count);
     }
     return bucket;
   }
@@ -95,8 +95,8 @@ export function overviewsOf(source: Source, sql: QuerySql, clock: Clock) {
       byTool.set(tool, known);
       return known;
     };
-    for (const { tool, standing, count } of groups)
-      for (const tally of [whole, toolOf(tool)]) tally.add(standing, 0, count);
+    for (const { tool, status, count } of groups)
+      for (const tally of [whole, toolOf(tool)]) tally.add(status, 0, count);
     const sums = [];
     for (const bucket of buckets) {
       const own = new Tally();
@@ -104,7 +104,7 @@ export function overviewsOf(source: Source, sql: QuerySql, clock: Clock) {
         for (const tally of [whole, own, toolOf(tool)])
           for (let n = 0; n < counts.length; n += 3) tally.add(counts[n]!, counts[n + 1]!, counts[n + 2]!);
       sums.push(own.ended);
-      await turn();
+      await yieldToEventLoop();
     }
     const busiestFirst = [...byTool].sort(
       ([a, one], [b, other]) => other.total - one.total || (a < b ? -1 : 1),
@@ -114,7 +114,7 @@ export function overviewsOf(source: Source, sql: QuerySql, clock: Clock) {
   };
 }
 
-/** How many tasks have which standing, and how long those took that completed or failed. */
+/** Counts tasks by status, and the durations of completed and failed ones. */
 class Tally {
   readonly #counts = {
     ...{ queued: 0, running: 0, waiting: 0 },
@@ -123,10 +123,10 @@ class Tally {
   readonly #durations = new Float64Array(classes);
 
   add(code: number, duration: number, count: number): void {
-    const standing = statusOfCode(code);
-    if (!standing) return;
-    this.#counts[standing] += count;
-    if (standing === 'completed' || standing === 'failed')
+    const status = statusOfCode(code);
+    if (!status) return;
+    this.#counts[status] += count;
+    if (status === 'completed' || status === 'failed')
       this.#durations[Math.min(duration, classes - 1)]! += count;
   }
 
@@ -147,7 +147,7 @@ class Tally {
     };
   }
 
-  /** Null if there is nothing. */
+  /** Null without finished tasks. */
   #quantile(share: number): number | null {
     const all = this.#counts.completed + this.#counts.failed;
     if (all === 0) return null;
@@ -165,6 +165,6 @@ function dropFirst(map: Map<unknown, unknown>, max: number): void {
   }
 }
 
-function turn(): Promise<void> {
+function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => runtime.setImmediate(resolve));
 }

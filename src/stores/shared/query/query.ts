@@ -1,6 +1,6 @@
-/** The `TaskQueries` of any database: pages and counts by number, histories, and overviews. */
+/** `TaskQueries` on any SQL database: pages and counts in order of row numbers, histories, and overviews. */
 
-import { taskStatuses as allStandings, statusOf } from '../../../model/status.ts';
+import { statusOf, taskStatuses } from '../../../model/status.ts';
 import type { Task, TaskId } from '../../../model/task.ts';
 import {
   type CorruptTask,
@@ -21,33 +21,33 @@ import { overviewsOf } from './overview.ts';
 import { clockSlackMs, type Dialect, type Lane, QuerySql, type Range, type Sql } from './sql.ts';
 import { codeOf, isLive, statusOfCode } from './status-codes.ts';
 
-/** After this time a page or a count ends with the portion that it has read. */
+/** After this time a page or a count ends with the current portion. */
 const budgetMs = 40;
-/** The first portion of a page is small, because it often needs no more. */
+/** The first portion of a page is small, because it is often enough. */
 const minPortion = 64;
 const maxPortion = 4_096;
-/** How many rows are counted at once, if as many are wanted. */
+/** How many rows one statement counts, if that many are requested. */
 const minCounted = 1_024;
 const maxCounted = 16_384;
-/** All tasks of an owner with fewer than these are compared with a filter. */
-const few = 10_000;
-/** Results of longer tasks are left out of lists. */
-const longBody = 8 * 1024;
-/** How much text a page may hold before it ends early. */
-const pageLength = 1024 * 1024;
+/** An owner with fewer tasks than this is scanned completely. */
+const maxScanned = 10_000;
+/** Lists omit the results of tasks with longer bodies. */
+const maxListedBody = 8 * 1024;
+/** A page with more text than this ends early. */
+const maxPageLength = 1024 * 1024;
 const maxCommits = 1_000;
 
-/** A database as queries need it. `Text` is what a column of text may hold. */
+/** The database port for queries. `Text` is the type of a text column. */
 export interface QuerySource<Text> extends Dialect {
-  /** Runs one statement that only reads. */
+  /** Runs one read-only statement. */
   all<Row>(sql: Sql): Promise<Row[]>;
-  /** The text in a column that may be encrypted. */
+  /** Decrypts the text of a column, if it is encrypted. */
   read(stored: Text, column: string, id: TaskId, version?: number): string;
 }
 
 export interface QueryOptions {
   readonly clock: Clock;
-  /** Called when a query begins; returns what tells whether it has taken too long. */
+  /** Called when a query begins. Returns a function that is true once the query has taken too long. */
   readonly budget?: () => () => boolean;
 }
 
@@ -56,16 +56,16 @@ interface Row<Text> {
   readonly id: TaskId;
   readonly owner: string;
   readonly tool: string;
-  readonly standing: number;
+  readonly status: number;
   readonly created_at: number;
   readonly lease_until: number | null;
   readonly body: Text;
 }
 
-/** A row of a portion; its body is there if it fits. */
-interface PassedRow<Text> extends Row<Text> {
+/** A row of a portion. It has a body only if it fits the filter. */
+interface ScannedRow<Text> extends Row<Text> {
   readonly fits: boolean | number;
-  readonly passed: number;
+  readonly scanned: number;
   readonly lowest: number;
 }
 
@@ -88,33 +88,33 @@ export class SqlTaskQueries<Text extends { readonly length: number }> implements
     ...filter
   }: TaskFilter & { readonly limit: number; readonly cursor?: string }): Promise<QueryPage> {
     let reached = numberBefore(cursor);
-    const isOver = this.#budget();
-    const known = await this.#withoutSearch(filter);
+    const isOutOfTime = this.#budget();
+    const known = await this.#findById(filter);
     if (known) return { tasks: cursor === undefined ? known.map((row) => this.#listed(row)) : [] };
     const tasks: (Task | CorruptTask)[] = [];
     let length = 0;
     for await (const { rows, isLast } of this.#portions(filter, reached, limit + 1)) {
       for (const row of rows) {
         if (this.#isFound(row, filter)) {
-          if (tasks.length === limit || length > pageLength) return { tasks, nextCursor: String(reached) };
+          if (tasks.length === limit || length > maxPageLength) return { tasks, nextCursor: String(reached) };
           tasks.push(this.#listed(row));
-          length += Math.min(row.body.length, longBody);
+          length += Math.min(row.body.length, maxListedBody);
         }
         reached = row.seq;
       }
-      if (!isLast && isOver()) return { tasks, nextCursor: String(reached) };
+      if (!isLast && isOutOfTime()) return { tasks, nextCursor: String(reached) };
     }
     return { tasks };
   }
 
   async count(filter: TaskFilter, upTo: number): Promise<TaskCount> {
-    const isOver = this.#budget();
-    const known = await this.#withoutSearch(filter);
+    const isOutOfTime = this.#budget();
+    const known = await this.#findById(filter);
     if (known) return { count: known.length, isMore: false };
     let total = 0;
     for await (const { count, isLast } of this.#counts(filter, upTo + 1)) {
       total += count;
-      if (total > upTo || (!isLast && isOver())) return { count: Math.min(total, upTo), isMore: true };
+      if (total > upTo || (!isLast && isOutOfTime())) return { count: Math.min(total, upTo), isMore: true };
     }
     return { count: total, isMore: false };
   }
@@ -133,7 +133,7 @@ export class SqlTaskQueries<Text extends { readonly length: number }> implements
       left_out: number;
     }>(this.#sql.history(row.seq, afterVersion, Math.min(limit, maxCommits)));
     const commits = rows.map(({ version, at, events, journal, left_out }, n): HistoryCommit => {
-      // Every commit is one version. What was left out since the previous page was read may reach back into it.
+      // Each commit is one version. Commits omitted since the previous page was read may overlap with that page.
       const known = rows[n - 1]?.version ?? afterVersion;
       const isGap = version - 1 - left_out > known || (n > 0 && version - 1 - left_out < known);
       if (isGap) throw new CorruptRecord(id, 'some of its commits are missing');
@@ -145,7 +145,7 @@ export class SqlTaskQueries<Text extends { readonly length: number }> implements
         journal: journal === null ? [] : JSON.parse(read(journal, 'commits.journal')),
       }));
     });
-    // Only the task itself tells whether its history is complete.
+    // The version of the task shows whether the history is complete.
     const task = this.#taskIn(row);
     if (isCorrupt(task)) throw new CorruptRecord(id, 'a stored value is not readable');
     const last = commits.at(-1)?.version ?? task.version;
@@ -154,37 +154,37 @@ export class SqlTaskQueries<Text extends { readonly length: number }> implements
 
   // --- Searching ------------------------------------------------------------------------------------------
 
-  /** A text that is the whole id of a task finds that task, a subtask too, and nothing else. */
-  async #withoutSearch(filter: TaskFilter): Promise<Row<Text>[] | undefined> {
-    const { owner, tool, statuses: standings, since, until } = filter;
-    if (standings?.length === 0) return [];
+  /** If the text is a complete task id, the query returns only that task, even if it is a subtask. */
+  async #findById(filter: TaskFilter): Promise<Row<Text>[] | undefined> {
+    const { owner, tool, statuses, since, until } = filter;
+    if (statuses?.length === 0) return [];
     const id = filter.text?.trim();
     const [row] = id ? await this.#source.all<Row<Text>>(this.#sql.find(id)) : [];
     if (!row) return undefined;
     const task = this.#taskIn(row);
-    const standing = isCorrupt(task) ? (task.status ?? 'lost') : statusOf(task);
+    const status = isCorrupt(task) ? (task.status ?? 'lost') : statusOf(task);
     const fits =
       (owner ?? task.owner) === task.owner &&
       (tool ?? task.tool) === task.tool &&
-      (standings ?? allStandings).includes(standing) &&
+      (statuses ?? taskStatuses).includes(status) &&
       (since ?? task.createdAt) <= task.createdAt &&
       (until === undefined || task.createdAt < until);
     return fits ? [row] : [];
   }
 
-  /** Rows that fit as far as columns tell, the newest first, and the last row of each portion. */
+  /** Rows whose columns fit the filter, newest first, and the last row of each portion. */
   async *#portions(filter: TaskFilter, below: number, wanted: number) {
     const lanes = await this.#lanes(filter);
     let range = await this.#range(filter, below);
     for (let size = Math.max(wanted, minPortion); ; ) {
-      const rows = await this.#source.all<PassedRow<Text>>(this.#sql.portion(lanes, range, size, filter));
+      const rows = await this.#source.all<ScannedRow<Text>>(this.#sql.portion(lanes, range, size, filter));
       const last = rows.at(-1);
       const isCut = last !== undefined && last.seq !== last.lowest;
-      const isLast = !isCut && (last?.passed ?? 0) < size;
+      const isLast = !isCut && (last?.scanned ?? 0) < size;
       yield { rows, isLast };
       if (isLast) return;
       range = { ...range, before: last!.seq };
-      // Where bodies are long, larger portions would be read for nothing.
+      // With long bodies, larger portions would be cut and read in vain.
       size = isCut ? rows.length : Math.min(size * 4, maxPortion);
     }
   }
@@ -200,24 +200,24 @@ export class SqlTaskQueries<Text extends { readonly length: number }> implements
     const size = Math.min(Math.max(wanted, minCounted), maxCounted);
     for (let isLast = false; !isLast; ) {
       const sql = this.#sql.count(lanes, range, size, filter);
-      const [row] = await this.#source.all<{ count: number; passed: number; lowest: number }>(sql);
-      isLast = row!.passed < size;
+      const [row] = await this.#source.all<{ count: number; scanned: number; lowest: number }>(sql);
+      isLast = row!.scanned < size;
       yield { count: row!.count, isLast };
       range = { ...range, before: row!.lowest };
     }
   }
 
-  /** The narrowest lanes that together have everything that fits, and no task twice. */
+  /** The smallest set of index ranges that contains every matching task exactly once. */
   async #lanes(filter: TaskFilter): Promise<Lane[]> {
-    const { owner, tool, statuses: standings = allStandings } = filter;
+    const { owner, tool, statuses = taskStatuses } = filter;
     const asking = filter.statuses?.includes('waiting') ? [this.#sql.asking()] : [];
     const widest = owner === undefined ? [this.#sql.all()] : [this.#sql.ofOwner(owner), ...asking];
-    const isRare = !standings.includes('completed');
+    const isRare = !statuses.includes('completed');
     if (!isRare && tool === undefined) return widest;
-    if (owner !== undefined && (await this.#isShorter(widest[0]!, few))) return widest;
-    const live = standings.some(isLive) ? [this.#sql.live(filter)] : [];
+    if (owner !== undefined && (await this.#isShorter(widest[0]!, maxScanned))) return widest;
+    const live = statuses.some(isLive) ? [this.#sql.live(filter)] : [];
     const ended = isRare
-      ? standings.filter((one) => !isLive(one)).map((one) => this.#sql.ended(codeOf(one)))
+      ? statuses.filter((one) => !isLive(one)).map((one) => this.#sql.ended(codeOf(one)))
       : [this.#sql.endedOfTool(tool!)];
     return [...live, ...asking, ...ended];
   }
@@ -227,7 +227,7 @@ export class SqlTaskQueries<Text extends { readonly length: number }> implements
     return row!.count < than;
   }
 
-  /** The numbers of tasks that were created in the time that a filter names. */
+  /** The row numbers of tasks created in the time range of the filter. */
   async #range({ since, until }: TaskFilter, below: number): Promise<Range> {
     const firstSince = async (at: number) =>
       (await this.#source.all<{ seq: number }>(this.#sql.firstSince(at)))[0]!.seq;
@@ -237,7 +237,7 @@ export class SqlTaskQueries<Text extends { readonly length: number }> implements
     };
   }
 
-  #isFound(row: PassedRow<Text>, { text }: TaskFilter): boolean {
+  #isFound(row: ScannedRow<Text>, { text }: TaskFilter): boolean {
     if (!row.fits) return false;
     const needle = text?.trim().toLowerCase();
     if (!needle) return true;
@@ -251,33 +251,33 @@ export class SqlTaskQueries<Text extends { readonly length: number }> implements
 
   #listed(row: Row<Text>): Task | CorruptTask {
     const task = this.#taskIn(row);
-    if (row.body.length <= longBody || isCorrupt(task)) return task;
+    if (row.body.length <= maxListedBody || isCorrupt(task)) return task;
     if (task.phase !== 'done' || task.outcome.kind !== 'result') return task;
     return { ...task, outcome: { ...task.outcome, value: null } };
   }
 
   #taskIn(row: Row<Text>): Task | CorruptTask {
     const { id, owner, tool, created_at: createdAt } = row;
-    const task = this.#unlessDamaged(row, (text) => {
+    const task = this.#unlessCorrupt(row, (text) => {
       const found = taskIn(text);
-      // A column of SQLite cannot hold half a character, a body can.
+      // JSON can contain a lone surrogate, but a text column of SQLite cannot.
       if (found.id !== id || (found.owner !== owner && found.owner.toWellFormed() !== owner))
-        throw new CorruptRecord(id, 'the stored value is another task');
+        throw new CorruptRecord(id, 'its row contains another task');
       return withLease(found, row.lease_until);
     });
     if (task) return task;
-    const standing = statusOfCode(row.standing);
-    return { isCorrupt: true, id, owner, tool, ...(standing && { status: standing }), createdAt };
+    const status = statusOfCode(row.status);
+    return { isCorrupt: true, id, owner, tool, ...(status && { status }), createdAt };
   }
 
   #statusMessageIn(row: Row<Text>): string | undefined {
-    // Most tasks have none, and finding that out takes no parsing.
-    if (!this.#unlessDamaged(row, (text) => text.includes('"statusMessage":'))) return undefined;
+    // Most tasks have none, and this check needs no parsing.
+    if (!this.#unlessCorrupt(row, (text) => text.includes('"statusMessage":'))) return undefined;
     const task = this.#taskIn(row);
     return isCorrupt(task) ? undefined : task.statusMessage;
   }
 
-  #unlessDamaged<T>({ id, body }: Row<Text>, use: (text: string) => T): T | undefined {
+  #unlessCorrupt<T>({ id, body }: Row<Text>, use: (text: string) => T): T | undefined {
     try {
       return readingTask(id, () => use(this.#source.read(body, 'tasks.body', id)));
     } catch (error) {
@@ -287,16 +287,13 @@ export class SqlTaskQueries<Text extends { readonly length: number }> implements
   }
 }
 
-/** The same `TaskQueries`, whose every query goes through `reading`. */
-export function guarded(
-  survey: TaskQueries,
-  reading: <T>(read: () => Promise<T>) => Promise<T>,
-): TaskQueries {
+/** Runs every query through `guard`. */
+export function guarded(queries: TaskQueries, guard: <T>(read: () => Promise<T>) => Promise<T>): TaskQueries {
   return {
-    list: (query) => reading(() => survey.list(query)),
-    count: (filter, upTo) => reading(() => survey.count(filter, upTo)),
-    overview: (query) => reading(() => survey.overview(query)),
-    history: (id, query) => reading(() => survey.history(id, query)),
+    list: (query) => guard(() => queries.list(query)),
+    count: (filter, upTo) => guard(() => queries.count(filter, upTo)),
+    overview: (query) => guard(() => queries.overview(query)),
+    history: (id, query) => guard(() => queries.history(id, query)),
   };
 }
 

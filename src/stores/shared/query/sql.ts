@@ -1,36 +1,36 @@
 /**
- * The SQL of operators' queries, one text for both databases. A query reads one index, or a few that have no task in
- * common, from the highest number down, a portion at a time, and compares each row with the whole filter. So a
- * statement is short even where few rows fit.
+ * The SQL of operators' queries, shared by both databases. A query scans one index, or several indexes without common
+ * tasks, from the highest row number down. It reads one portion at a time and compares each row with the complete
+ * filter. So a statement is fast even if few rows match.
  */
 
-import { taskStatuses as allStandings } from '../../../model/status.ts';
+import { taskStatuses } from '../../../model/status.ts';
 import type { Owner } from '../../../model/task.ts';
 import type { TaskFilter } from '../../../ports/query.ts';
 import { asking, codeOf, isLive } from './status-codes.ts';
 
 export type Value = string | number;
 
-/** A text, and a value for each of its question marks. */
+/** A statement, and a value for each of its question marks. */
 export interface Sql {
   readonly text: string;
   readonly values: readonly Value[];
 }
 
-/** What differs between the databases. */
+/** The differences between the databases. */
 export interface Dialect {
-  /** The tables. */
+  /** Names of the tables. */
   readonly tasks: string;
   readonly commits: string;
-  /** Goes after a table and names the index to use, where the planner needs that. */
+  /** Follows a table name and selects the index, on databases whose planner needs that. */
   by(index: string): string;
-  /** Is true for a task that a timer will make ready. */
+  /** A condition that is true for a task with a timer that has not made it ready yet. */
   readonly isAsleep: string;
 }
 
-/** Tasks of one index: what follows `from tasks`. */
+/** The tasks of one index, as the text after `from tasks`. */
 export interface Lane extends Sql {
-  /** `seq` where the index is in the order of numbers; `+seq` sorts. */
+  /** `seq` if the index is in that order; `+seq` makes the database sort. */
   readonly order: 'seq' | '+seq';
 }
 
@@ -39,13 +39,13 @@ export interface Range {
   readonly before: number;
 }
 
-/** How much text one statement returns: what is parsed at once blocks the event loop. */
+/** How much text one statement returns. Parsing it blocks the event loop. */
 const portionLength = 256 * 1024;
-/** How much text a page of a history may hold. */
+/** How much text one page of a history may contain. */
 const historyLength = 1024 * 1024;
-/** Clocks of different machines may differ by this much: numbers are nearly in the order of creation. */
+/** Clocks of different machines may differ by this much, so row numbers are only roughly in order of creation. */
 export const clockSlackMs = 60_000;
-/** Durations are counted in classes that grow by a twentieth each; zero is a class of its own. */
+/** Each class of durations is 5 % longer than the one before; zero has its own class. */
 export const classGrowth = Math.log(1.05);
 
 export class QuerySql {
@@ -55,7 +55,7 @@ export class QuerySql {
     this.#dialect = dialect;
   }
 
-  // --- Where tasks are ------------------------------------------------------------------------------------
+  // --- Index ranges ---------------------------------------------------------------------------------------
 
   all(): Lane {
     return { text: 'where true', values: [], order: 'seq' };
@@ -66,23 +66,23 @@ export class QuerySql {
     return { text, values: [owner], order: 'seq' };
   }
 
-  /** Roots that have ended. */
+  /** Finished roots. */
   endedOfTool(tool: string): Lane {
     const text = `${this.#dialect.by('tasks_ended_by_tool')} where ended_at is not null and tool = ?`;
     return { text, values: [tool], order: 'seq' };
   }
 
-  /** Roots that have ended, but did not complete. */
+  /** Finished roots that did not complete. */
   ended(code: number): Lane {
-    const text = `${this.#dialect.by('tasks_ended_badly')} where standing > 4 and ended_at is not null and standing = ${code}`;
+    const text = `${this.#dialect.by('tasks_ended_badly')} where status > 4 and ended_at is not null and status = ${code}`;
     return { text, values: [], order: 'seq' };
   }
 
-  /** Live roots. Their index is not in the order of numbers, because it changes with every standing. */
-  live({ owner, tool, statuses: standings = allStandings }: TaskFilter): Lane {
-    const codes = standings.filter(isLive).map(codeOf);
+  /** Live roots. Their index is ordered by status, not by row number. */
+  live({ owner, tool, statuses = taskStatuses }: TaskFilter): Lane {
+    const codes = statuses.filter(isLive).map(codeOf);
     const text = `${this.#dialect.by('tasks_live')} where parent_id is null and purge_at is null
-      and standing in (${codes})${owner === undefined ? '' : ' and owner = ?'}${tool === undefined ? '' : ' and tool = ?'}`;
+      and status in (${codes})${owner === undefined ? '' : ' and owner = ?'}${tool === undefined ? '' : ' and tool = ?'}`;
     return { text, values: [owner, tool].filter((one) => one !== undefined), order: '+seq' };
   }
 
@@ -98,7 +98,7 @@ export class QuerySql {
     return { text: `select count(*) as count from (${some}) as portion`, values };
   }
 
-  /** `seq`: all tasks from that number on were created at this moment or later. Halves the range of numbers. */
+  /** Returns the first `seq` from which all tasks were created at this time or later. A binary search. */
   firstSince(at: number): Sql {
     const { tasks } = this.#dialect;
     const isEarlier = `coalesce((
@@ -114,35 +114,35 @@ export class QuerySql {
     return { text, values: [at, at] };
   }
 
-  // --- Reading them ---------------------------------------------------------------------------------------
+  // --- Reading rows ---------------------------------------------------------------------------------------
 
   /**
-   * A portion of the tasks in these lanes. Returns the rows that fit and the last of the portion; fewer if they are
-   * long. `passed` is how many tasks the portion has, `lowest` the number of the last.
+   * A portion of the tasks in these lanes. Returns the rows that fit the filter and the last row of the portion; fewer
+   * rows if they are long. `scanned` is the number of tasks in the portion, `lowest` the row number of the last.
    */
   portion(lanes: readonly Lane[], range: Range, limit: number, filter: TaskFilter): Sql {
     const portion = this.#portion(lanes, range, limit, `${compared}, octet_length(body) as size`);
     const fits = conditionOf(filter);
     const text = `
       with portion as (${portion.text})
-      select ${columns}, sized.fits, case when sized.fits then t.body end as body, passed, lowest
+      select ${columns}, sized.fits, case when sized.fits then t.body end as body, scanned, lowest
       from (
         select seq, fits, size, sum(case when fits then size else 0 end) over (order by seq desc) as total
         from (select seq, size, ${fits.text} as fits from portion) as compared) as sized
       join ${this.#dialect.tasks} as t on t.seq = sized.seq
-      cross join (select count(*) as passed, min(seq) as lowest from portion) as whole
+      cross join (select count(*) as scanned, min(seq) as lowest from portion) as whole
       where (sized.fits or sized.seq = lowest)
         and total - case when sized.fits then size else 0 end <= ${portionLength}
       order by sized.seq desc`;
     return { text, values: [...portion.values, ...fits.values] };
   }
 
-  /** How many of a portion fit: `count`, with `passed` and `lowest` as above. */
+  /** Counts the rows of a portion that fit: `count`, with `scanned` and `lowest` as above. */
   count(lanes: readonly Lane[], range: Range, limit: number, filter: TaskFilter): Sql {
     const portion = this.#portion(lanes, range, limit, compared);
     const fits = conditionOf(filter);
     const text = `
-      select count(*) filter (where ${fits.text}) as count, count(*) as passed, min(seq) as lowest
+      select count(*) filter (where ${fits.text}) as count, count(*) as scanned, min(seq) as lowest
       from (${portion.text}) as portion`;
     return { text, values: [...fits.values, ...portion.values] };
   }
@@ -152,7 +152,7 @@ export class QuerySql {
     return { text, values: [id] };
   }
 
-  /** Commits of a task after a version. Rows are compared with their index by the caller. */
+  /** Commits of a task after a version. The caller checks that the index returned the right rows. */
   history(task: number, afterVersion: number, limit: number): Sql {
     const { commits } = this.#dialect;
     const text = `
@@ -167,35 +167,35 @@ export class QuerySql {
     return { text, values: [task, afterVersion] };
   }
 
-  // --- Summing them up ------------------------------------------------------------------------------------
+  // --- Aggregates -----------------------------------------------------------------------------------------
 
-  /** How many tasks live: `tool`, `standing`, `count`. Grouped in the order of the index first, which needs no sorting. */
+  /** Live tasks: `tool`, `status`, `count`. Groups in the order of the index first, which needs no sorting. */
   liveGroups(owner: Owner | undefined): Sql {
     const { tasks } = this.#dialect;
     const live = this.live(owner === undefined ? {} : { owner });
     const own = owner === undefined ? '' : 'and owner = ?';
     const asking = this.asking();
     const text = `
-      select tool, standing, cast(sum(count) as bigint) as count from (
-        select owner, standing, tool, count(*) as count from ${tasks} ${live.text} group by owner, standing, tool) as live
-      group by tool, standing
+      select tool, status, cast(sum(count) as bigint) as count from (
+        select owner, status, tool, count(*) as count from ${tasks} ${live.text} group by owner, status, tool) as live
+      group by tool, status
       union all
-      select tool, standing, count(*) from ${tasks} ${asking.text} ${own} group by tool, standing`;
+      select tool, status, count(*) from ${tasks} ${asking.text} ${own} group by tool, status`;
     return { text, values: owner === undefined ? [] : [owner, owner] };
   }
 
-  /** How many roots ended from one moment to another: `tool`, `standing`, `class` of durations, `count`. */
+  /** Roots that ended in a time range: `tool`, `status`, `class` of durations, `count`. */
   endedGroups({ from, before }: Range, owner: Owner | undefined): Sql {
     const ms = 'case when ended_at > created_at then ended_at - created_at else 0 end';
     const text = `
-      select tool, standing, cast(round(ln(1 + ${ms}) / ${classGrowth}) as integer) as class, count(*) as count
+      select tool, status, cast(round(ln(1 + ${ms}) / ${classGrowth}) as integer) as class, count(*) as count
       from ${this.#dialect.tasks} ${this.#dialect.by('tasks_by_end')}
       where ended_at is not null and ended_at >= ? and ended_at < ? ${owner === undefined ? '' : 'and owner = ?'}
       group by 1, 2, 3`;
     return { text, values: [from, before, ...(owner === undefined ? [] : [owner])] };
   }
 
-  /** `since` when the task that has been ready for longest could have run; null if there is none. */
+  /** `since`: the earliest time from which a ready task has been waiting for a worker; null without ready tasks. */
   readySince(owner: Owner | undefined, now: number): Sql {
     const { tasks, isAsleep } = this.#dialect;
     const own = owner === undefined ? '' : 'and owner = ?';
@@ -203,20 +203,20 @@ export class QuerySql {
     const text = `
       select min(since) as since from (
         select min(wake_at) as since from ${tasks} ${this.#dialect.by('tasks_in_turn')}
-        where ready = true and holder is null ${own}
+        where ready = true and worker is null ${own}
         union all
         select min(wake_at) from ${tasks} ${this.#dialect.by('tasks_sleeping')}
-        where ${isAsleep} and holder is null and wake_at is not null and wake_at <= ? ${own}) as moments`;
+        where ${isAsleep} and worker is null and wake_at is not null and wake_at <= ? ${own}) as times`;
     return { text, values: [...owners, now, ...owners] };
   }
 
-  /** The next tasks of these lanes, the highest number first. */
+  /** The next tasks of these lanes, highest row number first. */
   #portion(lanes: readonly Lane[], { from, before }: Range, limit: number, columns: string): Sql {
     const { tasks } = this.#dialect;
     const parts = lanes.map(({ text, order }, n) => {
       const next = (what: string) =>
         `select ${what} from ${tasks} ${text} and seq >= ? and seq < ? order by ${order} desc limit ${limit}`;
-      // What must be sorted is sorted before its rows are read.
+      // An index that needs sorting is sorted before its rows are read.
       return order === 'seq'
         ? `select * from (${next(columns)}) as lane_${n}`
         : `select ${columns} from ${tasks} where seq in (${next('seq')})`;
@@ -228,24 +228,24 @@ export class QuerySql {
   }
 }
 
-/** What a filter is compared with. */
-const compared = 'seq, standing, owner, tool, created_at';
-const columns = 't.seq, t.id, t.owner, t.tool, t.standing, t.created_at, t.lease_until';
+/** The columns that a filter compares. */
+const compared = 'seq, status, owner, tool, created_at';
+const columns = 't.seq, t.id, t.owner, t.tool, t.status, t.created_at, t.lease_until';
 
-/** What columns can tell of a filter. Subtasks fit only if what is waiting is asked for. */
-function conditionOf({ owner, tool, statuses: standings, since, until }: TaskFilter): Sql {
-  const codes = (standings ?? allStandings).map(codeOf);
-  if (standings?.includes('waiting')) codes.push(asking);
+/** The part of a filter that SQL can check. Subtasks match only if the filter includes waiting tasks. */
+function conditionOf({ owner, tool, statuses, since, until }: TaskFilter): Sql {
+  const codes = (statuses ?? taskStatuses).map(codeOf);
+  if (statuses?.includes('waiting')) codes.push(asking);
   const given = conditions<Value>([
     ['owner = ?', owner],
     ['tool = ?', tool],
     ['created_at >= ?', since],
     ['created_at < ?', until],
   ]);
-  return { text: `(${[`standing in (${codes})`, ...given.texts].join(' and ')})`, values: given.values };
+  return { text: `(${[`status in (${codes})`, ...given.texts].join(' and ')})`, values: given.values };
 }
 
-/** Those that have a value. */
+/** The conditions that have a value. */
 export function conditions<V>(all: readonly (readonly [text: string, value: V | undefined])[]) {
   const given = all.filter(([, value]) => value !== undefined);
   return { texts: given.map(([text]) => text), values: given.map(([, value]) => value!) };

@@ -1,6 +1,6 @@
 /**
- * Standings as small integers in a column of tasks, so that SQL can find and count them. Subtasks have codes of their
- * own, because queries list roots and, among what is waiting, subtasks with an open question.
+ * Statuses as small integers in a column of `tasks`, so that SQL can find and count them. Subtasks have separate codes,
+ * because queries list only roots and, with status `waiting`, subtasks with an open question.
  */
 import { statusOf, type TaskStatus, taskStatuses } from '../../../model/status.ts';
 import type { Task } from '../../../model/task.ts';
@@ -10,8 +10,8 @@ export const asking = taskStatuses.length + 1;
 /** Any other subtask. */
 const hidden = 0;
 
-export function codeOf(standing: TaskStatus): number {
-  return taskStatuses.indexOf(standing) + 1;
+export function codeOf(status: TaskStatus): number {
+  return taskStatuses.indexOf(status) + 1;
 }
 
 export function statusCodeOf(task: Task): number {
@@ -24,6 +24,6 @@ export function statusOfCode(code: number): TaskStatus | undefined {
   return code === asking ? 'waiting' : taskStatuses[code - 1];
 }
 
-export function isLive(standing: TaskStatus): boolean {
-  return codeOf(standing) < codeOf('completed');
+export function isLive(status: TaskStatus): boolean {
+  return codeOf(status) < codeOf('completed');
 }

@@ -1,12 +1,12 @@
-/** Texts in columns of SQLite, where each value has a type of its own: encrypted ones are bytes. */
+/** Text columns of SQLite, where each value has its own type: encrypted values are blobs. */
 import type { Encoding, Cells as Of } from '../../shared/encryption/cells.ts';
 
-/** A text in its column; encrypted, it is bytes. */
+/** A value of a text column; bytes if it is encrypted. */
 export type Stored = string | Uint8Array;
 
 export type Cells = Of<Stored>;
 
-/** As which texts that are looked for as they are stand in their columns. */
+/** SQLite stores ids, owners and other names unchanged. */
 export function name(text: string): string {
   return text;
 }

@@ -1,4 +1,4 @@
-/** Re-encrypts the values of a file, and compacts the file after values were plain text. */
+/** Re-encrypts the values of a file. Compacts the file if values were plain text before. */
 import { storeClosed } from '../../../ports/store-errors.ts';
 import { pause } from '../../../runtime/runtime.ts';
 import {
@@ -9,14 +9,14 @@ import {
   type Table,
 } from '../../shared/encryption/rekey.ts';
 import type { Tables } from '../../shared/tables.ts';
-import { type Connection, forgetThoroughly, isBusy, vacuumInSteps, worded } from '../driver.ts';
+import { type Connection, incrementalVacuum, isBusy, setSecureDelete, toStoreError } from '../driver.ts';
 import { runInThread } from '../query/sql-thread.ts';
 import type { GroupCommit } from '../tasks/group-commit.ts';
 import type { Stored } from './cells.ts';
 import type { Vault } from './vault.ts';
 
 const busyTimeoutMs = 1_000;
-const tryAgainMs = 50;
+const retryMs = 50;
 
 const idOfTask = '(select id from tasks where tasks.seq = r.task)';
 const sources: Readonly<Record<Table, Source>> = {
@@ -33,14 +33,14 @@ export async function rekeySqlite(parts: {
   readonly vault: Vault;
   readonly tables: Tables<Stored>;
   readonly commands: GroupCommit;
-  /** None in memory, where there is nothing to compact. */
+  /** Undefined in memory, where nothing needs compacting. */
   readonly file: string | undefined;
   readonly place: string;
   readonly isClosing: () => boolean;
 }): Promise<RekeyReport> {
   const { db, vault, tables, commands, file, place, isClosing } = parts;
   const whileBusy = async (act: () => unknown) => {
-    for (; !isClosing(); await pause(tryAgainMs)) {
+    for (; !isClosing(); await pause(retryMs)) {
       try {
         if ((await act()) !== false) return;
       } catch (error) {
@@ -50,8 +50,8 @@ export async function rekeySqlite(parts: {
     throw storeClosed(place);
   };
   try {
-    // Old values are overwritten in their pages, not only deleted.
-    forgetThoroughly(db, 'on');
+    // Overwrites old values in their pages instead of only deleting them.
+    setSecureDelete(db, 'on');
     return await rekey({
       ...{ sources, headerLength: headerBytes },
       tables: {
@@ -69,25 +69,25 @@ export async function rekeySqlite(parts: {
       ...(file !== undefined && { compact: () => compact(db, file, whileBusy) }),
     });
   } catch (error) {
-    throw worded(error, place);
+    throw toStoreError(error, place);
   } finally {
-    if (db.isOpen) forgetThoroughly(db, 'fast');
+    if (db.isOpen) setSecureDelete(db, 'fast');
   }
 }
 
 /**
- * Removes from a file what SQLite has deleted and not overwritten: free pages, gaps within pages, and the log. `VACUUM`
- * rewrites every page; after it the log is emptied. It holds the write lock all the time, so it runs in a thread of its
- * own: reads continue, and commands wait as for any other process.
+ * Removes deleted data that SQLite has not overwritten: in free pages, in gaps within pages, and in the log. `VACUUM`
+ * rewrites every page; afterwards the log is truncated. `VACUUM` has the write lock all the time, so it runs in a
+ * thread: reads continue, and commands wait as for any other process.
  */
 async function compact(
   db: Connection,
   file: string,
   whileBusy: (act: () => unknown) => Promise<void>,
 ): Promise<void> {
-  const statements = ['pragma synchronous = full', vacuumInSteps, 'vacuum'];
+  const statements = ['pragma synchronous = full', incrementalVacuum, 'vacuum'];
   await whileBusy(() => runInThread(file, busyTimeoutMs, statements));
-  // Readers of the log delay this for as long as each reads.
+  // Active readers of the log delay this.
   await whileBusy(() => {
     const { busy } = db.prepare('pragma wal_checkpoint(truncate)').get() as { busy: number };
     return busy === 0;

@@ -1,7 +1,7 @@
 /**
- * The record of a file's encryption, one row in `holdfast_encryption` once it was switched on, and the values that are
- * written as it demands. Every transaction compares the revision of the record first (`refresh`). Transactions of SQLite
- * that write come one after the other, so that from the commit that introduces a key nobody writes with an older one.
+ * The encryption of a SQLite file. `holdfast_encryption` contains the record in one row once encryption was turned on.
+ * Every transaction first compares the revision of the record (`refresh`). SQLite serializes write transactions, so
+ * after the commit that introduces a key nobody writes with an older one.
  */
 import { runtime } from '../../../runtime/runtime.ts';
 import { Cells, lookupSecret } from '../../shared/encryption/cells.ts';
@@ -15,7 +15,7 @@ export const encryptionTable = `
   create table if not exists holdfast_encryption (revision text not null, record text not null);
 `;
 
-/** Also of a file that has no tables yet. */
+/** Also works for a file without tables. */
 export function readEncryption(db: Connection): EncryptionRecord {
   const tables = db.prepare("select count(*) as count from sqlite_schema where name = 'holdfast_encryption'");
   if ((tables.get() as { count: number }).count === 0) return notEncrypted;
@@ -27,7 +27,7 @@ export class Vault extends Cells<Stored> {
   readonly #db: Connection;
   readonly #revision: ReturnType<Connection['prepare']>;
 
-  /** The file must have its tables. */
+  /** The tables must exist. */
   constructor(db: Connection, keys: Keys | undefined, file: string) {
     super(keys, file, blobs);
     this.#db = db;
@@ -41,7 +41,7 @@ export class Vault extends Cells<Stored> {
     return true;
   }
 
-  /** Inside a write transaction. */
+  /** Runs inside a write transaction. */
   change(decide: (record: EncryptionRecord) => EncryptionRecord | undefined): void {
     this.refresh();
     const record = decide(this.record);
@@ -53,8 +53,8 @@ export class Vault extends Cells<Stored> {
   }
 
   /**
-   * The secret for idempotency keys is there while anything is encrypted. Once it was stored as plain text it is not
-   * used again. Inside a write transaction.
+   * The secret for idempotency keys exists while the record has keys. Without keys it is deleted, so a secret
+   * that was stored as plain text is never reused. Runs inside a write transaction.
    */
   keepLookupSecret(): void {
     if (this.record.keys.length === 0)

@@ -1,6 +1,6 @@
 import { readFileSync, realpathSync, statfsSync } from 'node:fs';
 
-/** Kinds of file system on which locks and shared memory do not reach other machines, by their magic number. */
+/** File systems whose locks and shared memory do not work across machines, by magic number. */
 const network: Readonly<Record<number, string>> = {
   26985: 'NFS',
   20859: 'SMB',
@@ -24,13 +24,13 @@ const fuse = 0x65735546;
 const networkFuse =
   /^fuse\.(sshfs|s3fs|rclone|gcsfuse|goofys|blobfuse2?|glusterfs|ceph-fuse|juicefs|mfs|seaweedfs|smbnetfs|curlftpfs)$/;
 
-/** The network file system that a folder lies on, if it does. */
+/** The network file system of a folder; undefined for a local one. */
 export function networkFileSystemOf(folder: string): string | undefined {
   const { type } = statfsSync(folder);
   return type === fuse ? networkFuse.exec(mountOf(folder))?.[1] : networkFileSystem(type);
 }
 
-/** FUSE may be anything, local or not; the table of mounts tells what. */
+/** FUSE file systems may be local or remote; the mount table has their type. */
 function mountOf(folder: string): string {
   const path = `${realpathSync(folder)}/`;
   const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n');
@@ -41,7 +41,7 @@ function mountOf(folder: string): string {
   return nearest?.[2] ?? '';
 }
 
-/** Spaces and the like are written as octal numbers there. */
+/** The mount table escapes spaces and similar characters as octal numbers. */
 function plain(point: string): string {
   return point.replace(/\\(\d{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)));
 }

@@ -1,18 +1,18 @@
-/** Files and folders of a store are for the user alone who made them. What is there already keeps its mode. */
+/** New files and folders of a store are accessible only to the user who creates them. Existing ones keep their mode. */
 import { closeSync, mkdirSync, openSync, statSync } from 'node:fs';
 
-const forUserAlone = 0o600;
+const ownerOnly = 0o600;
 
-/** With every folder above it that is missing. */
+/** Also creates missing parent folders. */
 export function makePrivateFolder(folder: string): void {
-  mkdirSync(folder, { recursive: true, mode: folderMode(forUserAlone) });
+  mkdirSync(folder, { recursive: true, mode: folderMode(ownerOnly) });
 }
 
 /**
- * Makes the file unless it is there. SQLite would make it for everybody, as far as the umask lets it; but it gives the
- * log and its index the mode of the database. Only a new file is opened here, so no lock can be lost by closing it.
+ * Creates the file unless it exists. SQLite itself would create it with the mode that the umask allows; it then gives
+ * the log and its index the mode of the database. This opens only a new file, so closing it cannot drop a lock.
  */
-export function makePrivateFile(file: string, mode = forUserAlone): void {
+export function makePrivateFile(file: string, mode = ownerOnly): void {
   try {
     closeSync(openSync(file, 'wx', mode));
   } catch (error) {
@@ -20,13 +20,13 @@ export function makePrivateFile(file: string, mode = forUserAlone): void {
   }
 }
 
-/** Of what is put next to a database: users who share the one must be able to share the other. */
-export function modeBeside(database: string): number {
+/** The mode for files next to a database: users who share the database must be able to share them. */
+export function modeOf(database: string): number {
   const found = statSync(database, { throwIfNoEntry: false });
-  return found ? found.mode & 0o666 : forUserAlone;
+  return found ? found.mode & 0o666 : ownerOnly;
 }
 
-/** A folder is entered by those who may read it. */
+/** Users who may read a folder may also enter it. */
 export function folderMode(fileMode: number): number {
   return fileMode | ((fileMode & 0o444) >> 2);
 }

@@ -1,28 +1,28 @@
 /**
- * Gives disk space back to the system while the store is open. Freed pages are cut off the end of the file, a few in
- * each transaction, once they are a large part of it; a few free pages stay, because the next tasks need them. The file
- * itself gets smaller when its log is checkpointed, and so does the log; that runs in a thread of its own. A file that
- * was created without `auto_vacuum` keeps its free pages until `VACUUM` rewrites it.
+ * Returns disk space to the system while the store is open. Once free pages are a large part of the file, they are cut
+ * off its end, a few in each transaction. Some free pages remain for the next tasks. File and log shrink at the next
+ * checkpoint of the log, which runs in a separate thread. A file that was created without `auto_vacuum` keeps its free
+ * pages until `VACUUM` rewrites it.
  */
 import { statSync } from 'node:fs';
 import { hasCode } from '../../../model/errors.ts';
 import { runtime, type Timer } from '../../../runtime/runtime.ts';
-import { type Connection, canVacuumInSteps, largestLogBytes, wording } from '../driver.ts';
+import { type Connection, hasIncrementalVacuum, maxLogBytes, withStoreErrors } from '../driver.ts';
 import { runInThread } from '../query/sql-thread.ts';
 import type { GroupCommit } from '../tasks/group-commit.ts';
 import { touchCounter } from './transaction-counter.ts';
 
-/** How long after a commit the sizes are checked. Commits until then cost nothing more. */
+/** How long after a commit the sizes are checked. Commits until then share the check. */
 const checkAfterMs = 1_000;
-/** Bounds how long the event loop is blocked by one transaction, and what that adds to the log. */
+/** Limits how long one transaction blocks the event loop, and how much it adds to the log. */
 const batchPages = 32;
-/** Cutting off pages rests this many times longer than the last transaction took. */
+/** The pause between transactions is this many times the duration of the last one. */
 const restFactor = 4;
 const minRestMs = 1;
-/** How long writers may wait for readers when the log is emptied. */
+/** How long writers may wait for readers while the log is truncated. */
 const busyTimeoutMs = 5;
-const smallestGainBytes = 2 ** 20;
-/** Less than this share of free pages is left as it is. */
+const minGainBytes = 2 ** 20;
+/** A smaller share of free pages remains in the file. */
 const freeShare = 1 / 4;
 
 interface Pages {
@@ -34,7 +34,7 @@ interface Pages {
 interface Parts {
   readonly db: Connection;
   readonly commands: GroupCommit;
-  /** None in memory. */
+  /** Undefined in memory. */
   readonly file: string | undefined;
   readonly place: string;
 }
@@ -53,8 +53,8 @@ export class Shrinking {
       from pragma_page_count, pragma_freelist_count, pragma_page_size`);
   }
 
-  /** Checks the sizes in a moment, if no check is due yet. */
-  expect(): void {
+  /** Schedules a check of the sizes, unless one is scheduled. */
+  scheduleCheck(): void {
     if (!this.#timer) this.#checkAfter(checkAfterMs);
   }
 
@@ -82,26 +82,27 @@ export class Shrinking {
       if (await this.#hasMore())
         this.#checkAfter(Math.max(minRestMs, (runtime.monotonic() - started) * restFactor));
     } catch (error) {
-      // Space is short or another process is busy: the next check tries again.
+      // The disk is full or another process is busy: the next check tries again.
       if (this.#isStopped || hasCode(error, 'STORE_BUSY', 'STORE_FULL')) return;
       this.#isStopped = true;
       const { message } = error as Error;
-      process.emitWarning(`Unused space of ${this.#parts.place} could not be given back: ${message}`);
+      process.emitWarning(`Could not release unused disk space of ${this.#parts.place}: ${message}`);
     }
   }
 
-  /** Gives a part of the space back; true if there is more. */
+  /** Releases some space; true if there is more. */
   async #hasMore(): Promise<boolean> {
     const { db, commands, file } = this.#parts;
-    if (canVacuumInSteps(db) && hasMuchFree(this.#measure())) {
+    if (hasIncrementalVacuum(db) && hasMuchFree(this.#measure())) {
       await commands.submit(() => this.#cutPages());
       return true;
     }
-    if (file !== undefined && this.#isWorthACheckpoint(file) && !(await this.#emptyLog(file))) this.expect();
+    if (file !== undefined && this.#isWorthACheckpoint(file) && !(await this.#truncateLog(file)))
+      this.scheduleCheck();
     return false;
   }
 
-  /** Inside a transaction, which must be sealed although no row has changed: the log may lose it like any other. */
+  /** Runs inside a transaction. It changes no row but must be counted, because the log may lose it like any other. */
   #cutPages(): void {
     if (!hasMuchFree(this.#measure())) return;
     this.#parts.db.exec(`pragma incremental_vacuum(${batchPages})`);
@@ -115,24 +116,24 @@ export class Shrinking {
   #isWorthACheckpoint(file: string): boolean {
     const { pages, pageBytes } = this.#measure();
     const bytesOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-    return bytesOf(`${file}-wal`) > largestLogBytes || bytesOf(file) - pages * pageBytes > smallestGainBytes;
+    return bytesOf(`${file}-wal`) > maxLogBytes || bytesOf(file) - pages * pageBytes > minGainBytes;
   }
 
   /**
-   * False while somebody reads what the log holds. The first checkpoint moves the pages and keeps no writer waiting;
-   * the second one does, for a moment.
+   * False while another connection reads from the log. The first checkpoint moves the pages without blocking writers;
+   * the second one blocks them briefly.
    */
-  async #emptyLog(file: string): Promise<boolean> {
+  async #truncateLog(file: string): Promise<boolean> {
     const checkpoint = (mode: string) => `pragma wal_checkpoint(${mode})`;
     const statements = ['pragma synchronous = full', checkpoint('passive'), checkpoint('truncate')];
-    return wording(this.#parts.place, async () => {
+    return withStoreErrors(this.#parts.place, async () => {
       const { busy } = (await runInThread(file, busyTimeoutMs, statements)) as { busy: number };
       return busy === 0;
     });
   }
 }
 
-/** Free pages that are worth the work. */
+/** True if enough pages are free to be worth the work. */
 function hasMuchFree({ pages, free, pageBytes }: Pages): boolean {
-  return free * pageBytes > smallestGainBytes && free > pages * freeShare;
+  return free * pageBytes > minGainBytes && free > pages * freeShare;
 }

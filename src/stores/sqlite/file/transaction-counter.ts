@@ -1,21 +1,21 @@
 /**
- * The seal: one row, rewritten by every transaction, that says which database this is and how much of it there must
- * be. Because every transaction writes its page, a write-ahead log that lost its end shows an old count, even when
- * the database file itself already holds newer pages; no other page tells that.
+ * The transaction counter: one row with the identity of the database and the number of its last transaction. Every
+ * transaction rewrites it. So if a write-ahead log lost its end, the counter is too low, even if the database file
+ * already contains newer pages. No other page shows that.
  */
 import { newId } from '../../../model/id.ts';
 import { Corrupt } from '../../shared/corrupt.ts';
-import { type Connection, connectToFileAlone } from '../driver.ts';
+import { type Connection, connectWithoutLog } from '../driver.ts';
 
 export interface TransactionCounter {
-  /** Made anew for every database and every back-up of it: what one acknowledged says nothing about the other. */
+  /** A new value for every database and every back-up of it, because their transactions are unrelated. */
   readonly incarnation: string;
   readonly transactions: number;
   readonly newestCommit: number;
 }
 
 export const counterTable = `
-  create table holdfast_seal (
+  create table holdfast_transaction_counter (
     incarnation text not null,
     transactions integer not null,
     newest_commit integer not null
@@ -24,18 +24,21 @@ export const counterTable = `
 
 export function readCounter(db: Connection): TransactionCounter {
   const rows = db
-    .prepare('select incarnation, transactions, newest_commit as newestCommit from holdfast_seal')
+    .prepare(
+      'select incarnation, transactions, newest_commit as newestCommit from holdfast_transaction_counter',
+    )
     .all();
-  const [seal] = rows as unknown as TransactionCounter[];
-  if (rows.length !== 1 || !/^[a-z2-7]{32}$/.test(seal!.incarnation)) throw new Corrupt('its seal is broken');
-  return seal!;
+  const [counter] = rows as unknown as TransactionCounter[];
+  if (rows.length !== 1 || !/^[a-z2-7]{32}$/.test(counter!.incarnation))
+    throw new Corrupt('its transaction counter is not readable');
+  return counter!;
 }
 
-/** The seal in the database file itself, without what its write-ahead log adds; none if it cannot be read. */
-export function readCounterOfFileAlone(file: string): TransactionCounter | undefined {
+/** The counter in the database file, without the write-ahead log; undefined if it is unreadable. */
+export function readCounterWithoutLog(file: string): TransactionCounter | undefined {
   let db: Connection | undefined;
   try {
-    db = connectToFileAlone(file);
+    db = connectWithoutLog(file);
     return readCounter(db);
   } catch {
     return undefined;
@@ -44,38 +47,38 @@ export function readCounterOfFileAlone(file: string): TransactionCounter | undef
   }
 }
 
-/** Gives a database a new identity. Inside a transaction. */
+/** Gives a database a new identity. Runs inside a transaction. */
 export function renewCounter(db: Connection): void {
   const again = db.prepare(`
-    update holdfast_seal
+    update holdfast_transaction_counter
     set incarnation = ?, transactions = 0, newest_commit = (select coalesce(max(seq), 0) from commits)`);
   const first = db.prepare(`
-    insert into holdfast_seal (incarnation, transactions, newest_commit)
+    insert into holdfast_transaction_counter (incarnation, transactions, newest_commit)
     select ?, 0, coalesce(max(seq), 0) from commits`);
   if (again.run(newId()).changes === 0) first.run(newId());
 }
 
-/** Counts as a change, so that a transaction which changes no row is sealed too. Inside a transaction. */
+/** Makes a transaction without row changes count as well. Runs inside it. */
 export function touchCounter(db: Connection): void {
-  db.exec('update holdfast_seal set transactions = transactions');
+  db.exec('update holdfast_transaction_counter set transactions = transactions');
 }
 
 /**
- * A function to end every transaction with: it seals what was written and gives the transaction's number, or nothing
- * if nothing was written.
+ * Returns a function to call at the end of every transaction. It increments the counter and returns the number of the
+ * transaction, or undefined if nothing was written.
  */
-export function counting(db: Connection): () => number | undefined {
+export function transactionCounter(db: Connection): () => number | undefined {
   const total = db.prepare('select total_changes() as changes');
-  const seal = db.prepare(`
-    update holdfast_seal
+  const counter = db.prepare(`
+    update holdfast_transaction_counter
     set transactions = transactions + 1, newest_commit = (select coalesce(max(seq), 0) from commits)
     returning transactions`);
   const changes = () => (total.get() as { changes: number }).changes;
-  let sealed = changes();
+  let lastChanges = changes();
   return () => {
-    if (changes() === sealed) return undefined;
-    const { transactions } = seal.get() as { transactions: number };
-    sealed = changes();
+    if (changes() === lastChanges) return undefined;
+    const { transactions } = counter.get() as { transactions: number };
+    lastChanges = changes();
     return transactions;
   };
 }

@@ -1,6 +1,6 @@
 /**
- * The `TaskQueries` on SQLite. Statements on a file run in a thread. In memory, where there is no second connection, and
- * where no thread can be started, they run here.
+ * The `TaskQueries` on SQLite. Statements on a file run in a thread. A database in memory has no second connection, so
+ * its statements run on the main thread, as they do if no thread can be started.
  */
 
 import type { TaskQueries } from '../../../ports/query.ts';
@@ -9,17 +9,17 @@ import type { Clock } from '../../../runtime/clock.ts';
 import { runtime } from '../../../runtime/runtime.ts';
 import { guarded, type QuerySource, SqlTaskQueries } from '../../shared/query/query.ts';
 import type { Sql } from '../../shared/query/sql.ts';
-import { type Connection, worded } from '../driver.ts';
+import { type Connection, toStoreError } from '../driver.ts';
 import type { Cells, Stored } from '../encryption/cells.ts';
 import { SqlThread, ThreadNotStarted } from './sql-thread.ts';
 
-/** Longer than the serving connection waits for locks: here nobody is held up. */
+/** Longer than on the main connection, because waiting here blocks nobody. */
 const timeout = 2_000;
 const idleMs = 30_000;
 
 interface Parts {
   readonly db: Connection;
-  /** None in memory. */
+  /** Undefined in memory. */
   readonly file: string | undefined;
   readonly cells: Cells;
   readonly clock: Clock;
@@ -42,7 +42,7 @@ export function sqliteQueries({
       if (isClosed || !(error instanceof ThreadNotStarted)) throw error;
       if (thread)
         process.emitWarning(
-          `Operators' queries of ${place} block its other users: no thread can be started for them (${error.message}).`,
+          `Queries of ${place} run on the main thread and block it: no thread could be started (${error.message}).`,
         );
       thread = undefined;
       return undefined;
@@ -57,16 +57,16 @@ export function sqliteQueries({
     if (isClosed) throw storeClosed(place);
     return rows as Row[];
   };
-  const reading = async <T>(read: () => Promise<T>): Promise<T> => {
+  const guard = async <T>(read: () => Promise<T>): Promise<T> => {
     try {
       if (isClosed) throw storeClosed(place);
       return await read();
     } catch (error) {
-      throw worded(isClosed ? storeClosed(place) : error, place);
+      throw toStoreError(isClosed ? storeClosed(place) : error, place);
     }
   };
   return {
-    ...guarded(new SqlTaskQueries(sqliteSource(cells, all), { clock }), reading),
+    ...guarded(new SqlTaskQueries(sqliteSource(cells, all), { clock }), guard),
     async close() {
       isClosed = true;
       await thread?.end();

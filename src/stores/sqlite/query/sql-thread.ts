@@ -1,8 +1,8 @@
-/** Runs statements in a thread, on a connection of its own, so that the event loop is not blocked. */
+/** Runs statements in a thread with its own connection, so that they do not block the event loop. */
 import { Worker } from 'node:worker_threads';
 import { runtime, type Timer } from '../../../runtime/runtime.ts';
 
-/** Plain JavaScript in a string, because a file of its own would have another name once it is built. */
+/** Plain JavaScript in a string, because the path of a separate file would differ after the build. */
 const program = `
   const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads');
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
@@ -36,10 +36,10 @@ interface Pending {
 }
 
 export interface ThreadOptions {
-  /** For how many milliseconds a statement waits for locks of others. */
+  /** How long a statement waits for locks, in milliseconds. */
   readonly timeout: number;
   readonly readOnly?: boolean;
-  /** After how long without a statement the thread ends. The next statement starts another. */
+  /** The thread ends after this time without statements. The next statement starts another. */
   readonly idleMs?: number;
 }
 
@@ -66,7 +66,7 @@ export class SqlThread {
     this.#options = options;
   }
 
-  /** The rows of one statement. Statements run one after the other. */
+  /** Runs one statement. Statements run one after the other. */
   all(text: string, values: readonly (string | number)[] = []): Promise<unknown[]> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown[]>();
     this.#worker ??= this.#start();
@@ -79,7 +79,7 @@ export class SqlThread {
     return promise;
   }
 
-  /** Statements that have not been answered are rejected. */
+  /** Ends the thread. Pending statements are rejected. */
   async end(): Promise<void> {
     runtime.clearTimeout(this.#idle);
     await this.#worker?.terminate();
@@ -94,16 +94,16 @@ export class SqlThread {
       hasAnswered = true;
       this.#settle(answer);
     });
-    const gone = (error: Error) => {
-      // A thread that ended because it was idle has left nothing pending.
+    const onEnd = (error: Error) => {
+      // A thread that ended because it was idle has no pending statements.
       if (this.#worker !== worker) return;
       this.#worker = undefined;
       const reason = hasAnswered ? error : new ThreadNotStarted(error);
       for (const { reject } of this.#pending.values()) reject(reason);
       this.#pending.clear();
     };
-    worker.on('error', gone);
-    worker.on('exit', () => gone(new Error('the thread ended early')));
+    worker.on('error', onEnd);
+    worker.on('exit', () => onEnd(new Error('the thread ended early')));
     return worker;
   }
 
@@ -125,7 +125,7 @@ export class SqlThread {
   }
 }
 
-/** The first row of the last of these statements. */
+/** Runs statements in a temporary thread. Returns the first row of the last one. */
 export async function runInThread(
   file: string,
   timeout: number,

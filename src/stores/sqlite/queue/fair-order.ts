@@ -1,6 +1,7 @@
 /**
- * Ready tasks in the order in which workers get them: owners take turns, and each gives its longest ready first. The
- * index of ready tasks is walked owner by owner, one look-up each, starting after the owner that was served last.
+ * The order in which workers claim ready tasks: owners take turns (round robin), and for each owner the task that has
+ * been ready longest comes first. The scan visits the index owner by owner, one look-up each, and starts after the
+ * owner that was served last.
  */
 
 import type { Owner, TaskId } from '../../../model/task.ts';
@@ -13,8 +14,8 @@ export interface ReadyRow {
   readonly wake_at: number;
 }
 
-/** Timers that have come due are put in line in one go up to this number. */
-const mostTimers = 500;
+/** How many due timers one call moves to the ready tasks. */
+const maxTimers = 500;
 
 export class FairOrder {
   readonly #sql: ReturnType<typeof prepare>;
@@ -25,7 +26,7 @@ export class FairOrder {
     this.#sql = prepare(db);
   }
 
-  /** Tasks whose timer has come due, the earliest first. */
+  /** Tasks whose timer is due, the earliest first. */
   due(tools: readonly ToolVersion[], now: number, limit: number): ReadyRow[] {
     const rows = tools.flatMap(
       ({ tool, version }) => this.#sql.due.all(tool, version, now, limit) as unknown as ReadyRow[],
@@ -33,19 +34,19 @@ export class FairOrder {
     return rows.sort(byReadiness).slice(0, limit);
   }
 
-  /** Makes tasks whose timer has come due wait in line with those that are ready. Inside a transaction. */
+  /** Marks tasks with a due timer as ready, so that they take part in the turns. Runs inside a transaction. */
   enqueueDue(tools: readonly ToolVersion[], now: number): void {
-    for (const { tool, version } of tools) this.#sql.enqueueDue.run(tool, version, now, mostTimers);
+    for (const { tool, version } of tools) this.#sql.enqueueDue.run(tool, version, now, maxTimers);
   }
 
-  /** As many as there are, up to `limit`: one of each owner, then a second one of each … */
+  /** Up to `limit` tasks: first one of each owner, then a second one of each, and so on. */
   next(tools: readonly ToolVersion[], limit: number): ReadyRow[] {
     const busy = tools.filter(({ tool, version }) => this.#sql.any.get(tool, version) !== undefined);
     if (busy.length === 0) return [];
     const owners = this.#owners(busy, limit);
     const share = Math.ceil(limit / owners.length);
     let lines = owners.map((owner) => this.#line(busy, owner, share));
-    // Where some have less than their share, the others give more.
+    // If some owners have fewer tasks than their share, the others get more.
     if (lines.reduce((sum, line) => sum + line.length, 0) < limit)
       lines = lines.map((line, n) => (line.length < share ? line : this.#line(busy, owners[n]!, limit)));
     const rows: ReadyRow[] = [];
@@ -99,16 +100,16 @@ function byReadiness(a: ReadyRow, b: ReadyRow): number {
   return a.wake_at - b.wake_at;
 }
 
-/** As SQLite orders texts: by their bytes. */
+/** SQLite's order of texts: by bytes. */
 function isAfter(one: Owner, other: Owner): boolean {
   return Buffer.compare(Buffer.from(one), Buffer.from(other)) > 0;
 }
 
 function prepare(db: Connection) {
-  const ready = 'tool = ? and tool_version = ? and ready is not null and holder is null';
+  const ready = 'tool = ? and tool_version = ? and ready is not null and worker is null';
   const due = `
     from tasks indexed by tasks_sleeping
-    where tool = ? and tool_version = ? and ready is null and holder is null and wake_at is not null
+    where tool = ? and tool_version = ? and ready is null and worker is null and wake_at is not null
       and wake_at <= ? order by wake_at limit +?`;
   const from = 'from tasks indexed by tasks_in_turn where';
   return {

@@ -1,17 +1,17 @@
 /**
- * Who has this database open, and who is dead. Each open store is an instance with two small files beside the
- * database, in `<file>-instances/`:
+ * Which processes have this database open, and which of them are dead. Each open store is an instance with two small
+ * files in `<file>-instances/`, next to the database:
  *
- *   <name>.lock   an SQLite file held in an exclusive transaction. The kernel drops that lock with the process, so
- *                 a dead holder is recognised within milliseconds, while a stopped one still counts as alive.
- *   <name>.mark   the number of the last transaction this instance acknowledged. It is written after each commit
- *                 without waiting for the disk, so it never runs ahead of the database; when the database is
- *                 found to be behind it, acknowledged work is missing and opening must fail.
+ *   <name>.lock   an SQLite file that is locked by an exclusive transaction. The kernel releases the lock when the
+ *                 process ends. So a dead process is detected within milliseconds; a stopped one counts as alive.
+ *   <name>.mark   the number of the last transaction that this instance acknowledged. It is written after each commit
+ *                 without waiting for the disk, so it is never ahead of the database. If the database has a lower
+ *                 number, acknowledged changes are missing and opening must fail.
  *
- * A third file, `making`, is there while the database is made for the first time.
+ * A third file, `creating`, exists while the database is created.
  *
  * Never open the database or a lock file with `fs`: closing any descriptor of a file drops all POSIX locks that the
- * process holds on it, SQLite's included.
+ * process has on it, including SQLite's.
  */
 import {
   closeSync,
@@ -29,33 +29,33 @@ import { pathToFileURL } from 'node:url';
 import { newId } from '../../../model/id.ts';
 import { crashPoint } from '../../../ports/crash-point.ts';
 import { type Connection, connect, sqliteCode } from '../driver.ts';
-import { folderMode, makePrivateFile, modeBeside } from '../file/private-files.ts';
+import { folderMode, makePrivateFile, modeOf } from '../file/private-files.ts';
 
 export interface Instance {
   readonly name: string;
-  /** Whether another instance still lives. */
+  /** Whether another instance is alive. */
   isAlive(name: string): boolean;
-  /** The names of all other instances that left a lock file behind, dead or alive; none if we cannot look. */
+  /** The names of all other instances with a lock file, dead or alive; empty if the folder is unreadable. */
   others(): string[];
-  /** Remembers the last acknowledged transaction. */
+  /** Records the last acknowledged transaction. */
   mark(incarnation: string, transaction: number): void;
   /** The highest transaction that any instance acknowledged to a caller of this database. */
   highestMark(incarnation: string): number;
-  /** The names of instances that left something behind and live no more. */
+  /** The names of dead instances that left files. */
   dead(): string[];
-  /** Forgets what dead instances left behind. Only when all they acknowledged is safe in the database file. */
-  buryDead(dead?: readonly string[]): void;
-  /** Says that the file is about to be made: until `finishMaking`, that it is empty is no sign of a loss. */
-  startMaking(): void;
-  isBeingMade(): boolean;
-  finishMaking(): void;
-  /** The mark stays where what it stands for is not yet in the database file. */
+  /** Deletes the files of dead instances. Call it only after a checkpoint moved all their transactions to the file. */
+  removeDead(dead?: readonly string[]): void;
+  /** Announces that the file is being created. Until `finishCreating`, an empty file does not mean lost data. */
+  startCreating(): void;
+  isBeingCreated(): boolean;
+  finishCreating(): void;
+  /** Keep the mark if its transactions are not in the database file yet. */
   leave(options?: { readonly keepMark?: boolean }): void;
 }
 
-const mostTries = 40;
+const maxTries = 40;
 
-/** A database in memory has exactly one instance, and nothing survives it. */
+/** A database in memory has exactly one instance and ends with it. */
 export function soleInstance(): Instance {
   return {
     name: newId(),
@@ -64,20 +64,20 @@ export function soleInstance(): Instance {
     mark: () => {},
     highestMark: () => 0,
     dead: () => [],
-    buryDead: () => {},
-    startMaking: () => {},
-    isBeingMade: () => true,
-    finishMaking: () => {},
+    removeDead: () => {},
+    startCreating: () => {},
+    isBeingCreated: () => true,
+    finishCreating: () => {},
     leave: () => {},
   };
 }
 
 export function joinInstances(file: string): Instance {
   const folder = `${file}-instances`;
-  const mode = modeBeside(file);
+  const mode = modeOf(file);
   const lockFile = (instance: string) => join(folder, `${instance}.lock`);
   const markFile = (instance: string) => join(folder, `${instance}.mark`);
-  const makingFile = join(folder, 'making');
+  const creatingFile = join(folder, 'creating');
   const { name, lock, mark } = enter({ folder, lockFile, markFile, mode });
   crashPoint('open: instance locked');
 
@@ -101,32 +101,32 @@ export function joinInstances(file: string): Instance {
     },
     mark(incarnation, transaction) {
       try {
-        // As bytes: handing over a string costs several times as much, and this is done after every commit.
+        // Bytes, because passing a string costs several times as much and this runs after every commit.
         const bytes = Buffer.from(markText(incarnation, transaction), 'latin1');
         writeSync(mark, bytes, 0, bytes.length, 0);
       } catch {
-        // The commit stands, marked or not; without its mark a loss might not be noticed, and that is all.
+        // The transaction is committed anyway. Without its mark, only a later loss might go unnoticed.
       }
     },
     highestMark: (incarnation) =>
       Math.max(0, ...named('.mark').map((instance) => readMark(markFile(instance), incarnation))),
     dead,
-    buryDead(names = dead()) {
+    removeDead(names = dead()) {
       for (const instance of names) {
-        if (isAlive(instance)) continue; // It was only about to take its lock.
+        if (isAlive(instance)) continue; // It was just starting and had not locked its file yet.
         tryUnlink(markFile(instance));
         unlinkIfFree(lockFile(instance));
       }
     },
-    startMaking: () => closeSync(openSync(makingFile, 'w', mode)),
-    isBeingMade: () => existsSync(makingFile),
-    finishMaking: () => tryUnlink(makingFile),
+    startCreating: () => closeSync(openSync(creatingFile, 'w', mode)),
+    isBeingCreated: () => existsSync(creatingFile),
+    finishCreating: () => tryUnlink(creatingFile),
     leave({ keepMark = false } = {}) {
       closeSync(mark);
       if (!keepMark) tryUnlink(markFile(name));
       tryUnlink(lockFile(name));
       lock.close();
-      // Unless others are still there.
+      // Fails if other instances are open.
       attempt(() => rmdirSync(folder));
     },
   };
@@ -140,10 +140,9 @@ interface Entry {
 }
 
 /**
- * Makes the two files. Another instance may remove the empty folder, or bury our lock file before it is locked,
- * under our feet: a lock that has lost its name tells nobody that we live, so we try again, under another name, because
- * somebody may be about to remove this one once more. Whoever tidies up does so without a pause when many come and go;
- * we must not be in step with it, and not give up soon.
+ * Creates the two files. In between, another instance may remove the empty folder, or our lock file before it is
+ * locked. A lock without a file name is invisible to others, so this retries with a new name. When many processes start
+ * and stop, such removals are frequent: the pauses vary to avoid lockstep, and there are many tries.
  */
 function enter({ folder, lockFile, markFile, mode }: Entry) {
   for (let tries = 1; ; tries++) {
@@ -158,26 +157,26 @@ function enter({ folder, lockFile, markFile, mode }: Entry) {
       return { name, lock, mark: openSync(markFile(name), 'w', mode) };
     } catch (error) {
       lock?.close();
-      if (tries === mostTries) throw error;
+      if (tries === maxTries) throw error;
       tryUnlink(lockFile(name));
       pauseFor(tries % 5);
     }
   }
 }
 
-/** Never makes the file, so that a name once lost stays lost. */
+/** Does not create the file, so a removed lock file stays removed. */
 function connectToExisting(lockFile: string, options?: { timeout: number }): Connection {
   return connect(`${pathToFileURL(lockFile)}?mode=rw`, options);
 }
 
-/** Nothing else can be done before the database is open, so the whole thread may rest. */
+/** Blocks the thread, which is acceptable while the database opens. */
 function pauseFor(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
 /**
- * A read that is refused as busy means that the exclusive transaction, and so its process, still lives. Where we
- * cannot even look (no descriptor left, perhaps) we know nothing, and who is not known to be dead counts as alive.
+ * If a read fails as busy, the exclusive transaction is open, so its process is alive. If the file cannot be opened
+ * (for example without free descriptors), the process counts as alive, because nothing proves that it is dead.
  */
 function isLocked(lockFile: string): boolean {
   let probe: Connection | undefined;
@@ -193,7 +192,7 @@ function isLocked(lockFile: string): boolean {
   }
 }
 
-/** Deletes a lock file only while holding its lock, so that nobody's living lock loses its name. */
+/** Deletes a lock file while it is locked here, so that no other process can be using it. */
 function unlinkIfFree(lockFile: string): void {
   let lock: Connection | undefined;
   try {
@@ -238,6 +237,6 @@ function attempt(act: () => void): void {
   try {
     act();
   } catch {
-    // Then it is as it is.
+    // Best effort.
   }
 }

@@ -1,32 +1,32 @@
-/** The `Queue` on SQLite: ready tasks are an index on their rows, and locks tell whether their holders are alive. */
+/** The `Queue` on SQLite: an index contains the ready tasks, and file locks show which workers are alive. */
 
 import type { TaskId } from '../../../model/task.ts';
 import type { Backlog, Claim, FreedWorker, Queue, ToolVersion } from '../../../ports/queue.ts';
 import type { ClaimQuery } from '../../../ports/store.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { WorkListeners } from '../../shared/work-listeners.ts';
-import { type Connection, wording } from '../driver.ts';
+import { type Connection, withStoreErrors } from '../driver.ts';
 import type { Feed } from '../tasks/feed.ts';
 import type { GroupCommit } from '../tasks/group-commit.ts';
 import { FairOrder } from './fair-order.ts';
-import { type HeldRow, Leases } from './leases.ts';
+import { type LeaseRow, Leases } from './leases.ts';
 import type { Instance } from './process-liveness.ts';
 
-/** A claim of a killed process must be free within a second. */
-const lookForDeadMs = 300;
-/** Leases that run out, and anything a watcher missed. */
-const netMs = 1_000;
-/** So many owners are asked for their longest ready task. */
-const mostOwners = 1_000;
+/** Tasks of a killed process must become claimable within a second. */
+const checkAliveMs = 300;
+/** Finds expired leases, and anything that a file watch missed. */
+const pollMs = 1_000;
+/** How many owners are searched for the task that has been ready longest. */
+const maxOwners = 1_000;
 
-/** A task that looks claimable, with the evidence against its previous holder. */
+/** A task that is probably claimable. `freed` is the evidence that its previous worker lost it. */
 export interface ReadyTask {
   readonly taskId: TaskId;
   readonly freed?: FreedWorker;
 }
 
-interface HolderRow extends HeldRow {
-  readonly holder: string;
+interface ClaimedRow extends LeaseRow {
+  readonly worker: string;
   readonly tool: string;
   readonly tool_version: string;
 }
@@ -42,28 +42,28 @@ interface Parts {
 
 export class SqliteQueue implements Queue {
   readonly #parts: Parts;
-  readonly #turns: FairOrder;
+  readonly #fairOrder: FairOrder;
   readonly #sql: ReturnType<typeof prepare>;
-  readonly #leases = new Leases(2 * netMs);
+  readonly #leases = new Leases(2 * pollMs);
   readonly #listeners: WorkListeners;
-  /** Holders seen alive at the last look. */
+  /** Workers that were alive at the last check. */
   #alive = new Set<string>();
-  /** Leases may have expired, or a holder died, since held tasks were last looked at. */
-  #looksAtHeld = true;
-  /** Tasks whose holder was found freed then, and that were not selected since. */
-  #freed: (HolderRow & { readonly freed: FreedWorker })[] = [];
+  /** True if leases may have expired or workers may have died since claimed tasks were last checked. */
+  #mustCheckClaimed = true;
+  /** Tasks that lost their worker at the last check and were not selected since. */
+  #freed: (ClaimedRow & { readonly freed: FreedWorker })[] = [];
 
   constructor(parts: Parts) {
     this.#parts = parts;
-    this.#turns = new FairOrder(parts.db);
+    this.#fairOrder = new FairOrder(parts.db);
     this.#sql = prepare(parts.db);
     this.#listeners = new WorkListeners(parts.clock, () => {
-      // Workers that come and go faster than the timers below must see leases expire, too.
-      this.#looksAtHeld = true;
+      // Workers that start and stop faster than the timers below must also see leases expire.
+      this.#mustCheckClaimed = true;
       return [
-        parts.feed.onStir(() => this.#listeners.tell()),
-        this.#listeners.every(netMs, () => this.#lookAtHeld()),
-        this.#listeners.every(lookForDeadMs, () => this.#lookForDead()),
+        parts.feed.onWork(() => this.#listeners.notify()),
+        this.#listeners.every(pollMs, () => this.#checkClaimed()),
+        this.#listeners.every(checkAliveMs, () => this.#checkAlive()),
       ];
     });
   }
@@ -76,17 +76,17 @@ export class SqliteQueue implements Queue {
     return this.#parts.instance.isAlive(name);
   }
 
-  /** Tasks to claim, owners taking turns. The rule decides again in the transaction that claims them. */
+  /** Selects tasks to claim; owners take turns. The rule checks them again in the transaction that claims them. */
   async select({ tools, limit, running, except }: ClaimQuery): Promise<ReadyTask[]> {
-    return wording(this.#parts.file, async () => {
+    return withStoreErrors(this.#parts.file, async () => {
       const freed = this.#takeFreed(tools, limit, new Set([...running, ...except]));
       const slots = limit - freed.length;
       if (slots <= 0) return freed;
       const isFree = ({ taskId }: ReadyTask) => !except.has(taskId);
       let ready = await this.#selectReady(tools, slots);
-      // Tasks that are not to be claimed stay ready, and may come before all others.
+      // Excluded tasks stay ready and may come before all others.
       if (!ready.every(isFree)) ready = await this.#selectReady(tools, slots + except.size);
-      // Another process may have moved a task between two look-ups, so that both found it.
+      // Another process may have moved a task between two reads, so that both found it.
       const found = [...freed, ...ready.filter(isFree).slice(0, slots)];
       return [...new Map(found.map((one) => [one.taskId, one])).values()];
     });
@@ -94,13 +94,13 @@ export class SqliteQueue implements Queue {
 
   async #selectReady(tools: readonly ToolVersion[], limit: number): Promise<ReadyTask[]> {
     const now = this.#parts.clock.now();
-    const due = this.#turns.due(tools, now, limit);
-    let ready = this.#turns.next(tools, limit);
+    const due = this.#fairOrder.due(tools, now, limit);
+    let ready = this.#fairOrder.next(tools, limit);
     if (due.length + ready.length < limit) this.#expectTimers(tools, now);
-    // Where there is more work than slots, tasks that slept wait in line with the others.
+    // If there are more tasks than slots, tasks with due timers take part in the turns.
     if (due.length > 0 && due.length + ready.length > limit) {
-      await this.#parts.commands.submit(() => this.#turns.enqueueDue(tools, now));
-      ready = this.#turns.next(tools, limit);
+      await this.#parts.commands.submit(() => this.#fairOrder.enqueueDue(tools, now));
+      ready = this.#fairOrder.next(tools, limit);
     } else ready = [...due, ...ready].sort((a, b) => a.wake_at - b.wake_at);
     return ready.map(({ id }) => ({ taskId: id }));
   }
@@ -108,30 +108,30 @@ export class SqliteQueue implements Queue {
   async orphans(tools: readonly ToolVersion[], readySince: number, limit: number): Promise<TaskId[]> {
     const known = JSON.stringify(tools.map(({ tool, version }) => `${tool} ${version}`));
     const values = [readySince, known];
-    return wording(this.#parts.file, () => {
+    return withStoreErrors(this.#parts.file, () => {
       const rows = this.#sql.orphaned.all(...values, ...values, limit) as unknown as { id: TaskId }[];
       return rows.map(({ id }) => id);
     });
   }
 
-  async backlog(tools: readonly ToolVersion[], most: number): Promise<Backlog> {
-    return wording(this.#parts.file, () => {
+  async backlog(tools: readonly ToolVersion[], limit: number): Promise<Backlog> {
+    return withStoreErrors(this.#parts.file, () => {
       const now = this.#parts.clock.now();
       const ready = tools.map(
         ({ tool, version }) =>
-          this.#sql.unclaimed.get(tool, version, most, tool, version, now, most)?.ready as number,
+          this.#sql.unclaimed.get(tool, version, limit, tool, version, now, limit)?.ready as number,
       );
       const moments = tools.flatMap(({ tool, version: v }) => {
-        const given = [tool, v, tool, v, mostOwners, tool, v, tool, v, now] as const;
+        const given = [tool, v, tool, v, maxOwners, tool, v, tool, v, now] as const;
         return (this.#sql.unclaimedSince.get(...given)?.since as number | null) ?? [];
       });
       return {
         ready: Math.min(
-          most,
+          limit,
           ready.reduce((sum, count) => sum + count, 0),
         ),
         readySince: moments.length > 0 ? Math.min(...moments) : null,
-        waiting: (this.#sql.waiting.get(most) as { waiting: number }).waiting,
+        waiting: (this.#sql.waiting.get(limit) as { waiting: number }).waiting,
       };
     });
   }
@@ -147,9 +147,9 @@ export class SqliteQueue implements Queue {
 
   isolate({ taskId, epoch }: Claim): Promise<boolean> {
     return this.#parts.commands.submit(() => {
-      // A dead holder must not keep other suspects waiting, even if no worker can take over its task.
-      const alone = this.#sql.aloneIn.get() as { holder: string | null } | undefined;
-      if (alone && !this.#isAlive(alone.holder)) this.#sql.forgetAlone.run();
+      // A dead worker must not block other suspects, even if no worker can take over its task.
+      const alone = this.#sql.isolatedWorker.get() as { worker: string | null } | undefined;
+      if (alone && !this.#isAlive(alone.worker)) this.#sql.endIsolation.run();
       return this.#sql.isolate.run(taskId, epoch).changes === 1;
     });
   }
@@ -163,30 +163,30 @@ export class SqliteQueue implements Queue {
   }
 
   #takeFreed(tools: readonly ToolVersion[], limit: number, except: ReadonlySet<TaskId>): ReadyTask[] {
-    // While nobody listens nothing tells when to look.
-    if (this.#looksAtHeld || this.#listeners.areNone) this.#freed = this.#findFreed();
+    // Without listeners no timer triggers this check.
+    if (this.#mustCheckClaimed || this.#listeners.isEmpty) this.#freed = this.#findFreed();
     if (this.#freed.length === 0) return [];
     const known = new Set(tools.map(({ tool, version }) => `${tool} ${version}`));
-    const isTaken = ({ id, tool, tool_version }: HolderRow) =>
+    const isTaken = ({ id, tool, tool_version }: ClaimedRow) =>
       !except.has(id) && known.has(`${tool} ${tool_version}`);
     const taken = this.#freed.filter(isTaken).slice(0, limit);
     this.#freed = this.#freed.filter((row) => !taken.includes(row));
     return taken.map(({ id, freed }) => ({ taskId: id, freed }));
   }
 
-  /** Tasks whose holder is dead, or let its lease expire. Held tasks are few, and looked at one by one. */
+  /** Tasks whose worker is dead or whose lease has expired. Claimed tasks are few, so each is checked. */
   #findFreed() {
-    if (this.#listeners.areNone) this.#alive.clear();
-    this.#looksAtHeld = false;
-    const rows = this.#sql.held.all() as unknown as HolderRow[];
+    if (this.#listeners.isEmpty) this.#alive.clear();
+    this.#mustCheckClaimed = false;
+    const rows = this.#sql.claimed.all() as unknown as ClaimedRow[];
     const expired = this.#leases.expired(rows, this.#parts.clock.monotonic());
     return rows.flatMap((row) => {
-      const freed = this.#freedHolder(row, expired.has(row.id));
+      const freed = this.#freedWorker(row, expired.has(row.id));
       return freed ? [{ ...row, freed }] : [];
     });
   }
 
-  #freedHolder({ holder: name, lease_until }: HolderRow, isExpired: boolean): FreedWorker | undefined {
+  #freedWorker({ worker: name, lease_until }: ClaimedRow, isExpired: boolean): FreedWorker | undefined {
     if (!this.#isKnownAlive(name)) return { name };
     return isExpired ? { name, leaseUntil: lease_until } : undefined;
   }
@@ -203,49 +203,49 @@ export class SqliteQueue implements Queue {
   }
 
   #expectTimers(tools: readonly ToolVersion[], now: number): void {
-    if (this.#listeners.areNone) return;
+    if (this.#listeners.isEmpty) return;
     const times = tools.map(
       ({ tool, version }) => this.#sql.next.get(tool, version, now)?.wake_at as number | null,
     );
-    this.#listeners.tellAt(Math.min(...times.map((time) => time ?? Number.POSITIVE_INFINITY)));
+    this.#listeners.notifyAt(Math.min(...times.map((time) => time ?? Number.POSITIVE_INFINITY)));
   }
 
-  #lookForDead(): void {
+  #checkAlive(): void {
     const before = this.#alive;
     this.#alive = new Set(this.#parts.instance.others().filter((name) => this.#parts.instance.isAlive(name)));
-    if ([...before].some((name) => !this.#alive.has(name))) this.#lookAtHeld();
+    if ([...before].some((name) => !this.#alive.has(name))) this.#checkClaimed();
   }
 
-  #lookAtHeld(): void {
-    this.#looksAtHeld = true;
-    this.#listeners.tell();
+  #checkClaimed(): void {
+    this.#mustCheckClaimed = true;
+    this.#listeners.notify();
   }
 }
 
 function prepare(db: Connection) {
   const orphaned = (index: string, kind: string) => `
     select id from tasks indexed by ${index}
-    where ${kind} and holder is null and wake_at is not null and wake_at <= ?
+    where ${kind} and worker is null and wake_at is not null and wake_at <= ?
       and tool || ' ' || tool_version not in (select value from json_each(?))`;
   const inTurn = `from tasks indexed by tasks_in_turn
-    where tool = ? and tool_version = ? and ready is not null and holder is null`;
+    where tool = ? and tool_version = ? and ready is not null and worker is null`;
   const due = `from tasks indexed by tasks_sleeping
-    where tool = ? and tool_version = ? and ready is null and holder is null
+    where tool = ? and tool_version = ? and ready is null and worker is null
       and wake_at is not null and wake_at <= ?`;
   return {
-    held: db.prepare(`
-      select id, epoch, holder, lease_until, lease_ms, tool, tool_version from tasks indexed by tasks_held
-      where holder is not null`),
+    claimed: db.prepare(`
+      select id, epoch, worker, lease_until, lease_ms, tool, tool_version from tasks indexed by tasks_by_worker
+      where worker is not null`),
     orphaned: db.prepare(`
       ${orphaned('tasks_in_turn', 'ready is not null')}
       union all ${orphaned('tasks_sleeping', 'ready is null')} limit +?`),
     next: db.prepare(`
       select min(wake_at) as wake_at from tasks indexed by tasks_sleeping
-      where tool = ? and tool_version = ? and ready is null and holder is null and wake_at > ?`),
+      where tool = ? and tool_version = ? and ready is null and worker is null and wake_at > ?`),
     unclaimed: db.prepare(`
       select count(*) as ready from (
         select * from (select 1 ${inTurn} limit +?) union all select 1 ${due} limit +?)`),
-    // Ready tasks are in order for each owner only: one look-up finds the next owner, another its longest ready task.
+    // The index orders ready tasks per owner: one look-up finds the next owner, another its oldest ready task.
     unclaimedSince: db.prepare(`
       with recursive owners (owner) as (
         select min(owner) ${inTurn}
@@ -255,14 +255,14 @@ function prepare(db: Connection) {
       select min(since) as since from (
         select (select min(wake_at) ${inTurn} and owner = owners.owner) as since from owners
         union all select min(wake_at) ${due})`),
-    // It changes with every renewal, even if the clock stands still or goes back: that is how others see it.
+    // Every renewal changes `lease_until`, even if the clock stops or goes back, because others detect renewals by it.
     renew: db.prepare(`
       update tasks set lease_until = max(lease_until + 1, ?), lease_ms = ?
-      where id = ? and epoch = ? and holder is not null`),
-    aloneIn: db.prepare('select holder from tasks where alone is not null'),
-    forgetAlone: db.prepare('update tasks set alone = null where alone is not null'),
+      where id = ? and epoch = ? and worker is not null`),
+    isolatedWorker: db.prepare('select worker from tasks where alone is not null'),
+    endIsolation: db.prepare('update tasks set alone = null where alone is not null'),
     isolate: db.prepare(`
-      update tasks set alone = 1 where id = ? and epoch = ? and holder is not null
+      update tasks set alone = 1 where id = ? and epoch = ? and worker is not null
         and not exists (select 1 from tasks as other where other.alone is not null and other.seq <> tasks.seq)`),
     waiting: db.prepare(
       'select count(*) as waiting from (select 1 from tasks where waiting is not null limit +?)',

@@ -1,7 +1,7 @@
 /**
- * `said` is all that SQL need not find or compare. The triggers are there for mistakes, in this program and by hand: a
- * value may be encrypted, decrypted or put under another key, and nothing else may change; and entries go only if
- * they are from before the moment up to which the log was pruned.
+ * `body` contains all fields that SQL does not search or compare. The triggers prevent mistakes, in this program and by
+ * hand: a body may be encrypted, decrypted or re-encrypted, and nothing else may change. Only entries older than the
+ * last pruning may be deleted.
  */
 export const auditTables = `
   create table audit (
@@ -10,7 +10,7 @@ export const auditTables = `
     action text not null,
     owner text,
     task text,
-    said text not null
+    body text not null
   );
   create index audit_by_at on audit (at);
   create index audit_by_task on audit (task) where task is not null;
@@ -20,13 +20,13 @@ export const auditTables = `
   create trigger audit_is_append_only before update on audit
   when new.seq is not old.seq or new.at is not old.at or new.action is not old.action
     or new.owner is not old.owner or new.task is not old.task
-    or (typeof(new.said) = 'text' and typeof(old.said) = 'text' and new.said is not old.said)
+    or (typeof(new.body) = 'text' and typeof(old.body) = 'text' and new.body is not old.body)
   begin
-    select raise(abort, 'An entry of the audit log never changes.');
+    select raise(abort, 'Audit entries cannot be changed.');
   end;
   create trigger audit_is_kept before delete on audit
   when old.at >= (select before from audit_pruned)
   begin
-    select raise(abort, 'An entry of the audit log is kept until its retention is over.');
+    select raise(abort, 'Audit entries cannot be deleted before their retention has passed.');
   end;
 `;

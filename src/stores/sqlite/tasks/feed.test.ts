@@ -9,7 +9,7 @@ import { connect } from '../driver.ts';
 import { joinSqlite, openSqlite } from '../open.ts';
 import { soleInstance } from '../queue/process-liveness.ts';
 
-/** A listener in one process whose watch the test controls, and a writer in another, on the same file. */
+/** A listener and a writer in two processes on the same file. The test controls the listener's file watch. */
 async function listenerAndWriter() {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -40,10 +40,10 @@ async function listenerAndWriter() {
   return { commit, received, write: () => onWrite() };
 }
 
-/** Less than the interval of the safety net, which finds everything. */
-const beforeTheNet = 200;
+/** Shorter than the fallback interval, which finds everything. */
+const beforeFallback = 200;
 
-test('a commit that becomes visible after another one was found is found without the safety net', async () => {
+test('a commit that becomes visible after an earlier one was found does not wait for the fallback', async () => {
   const { commit, received, write } = await listenerAndWriter();
   const first = await commit();
   write();
@@ -54,29 +54,29 @@ test('a commit that becomes visible after another one was found is found without
   expect(received).toEqual([first, second]);
 });
 
-test('a commit that a slow disk makes visible late is found without the safety net', async () => {
+test('a commit that a slow disk makes visible late does not wait for the fallback', async () => {
   const { commit, received, write } = await listenerAndWriter();
   write();
-  vi.advanceTimersByTime(beforeTheNet - 10);
+  vi.advanceTimersByTime(beforeFallback - 10);
   const late = await commit();
   vi.advanceTimersByTime(10);
   expect(received).toEqual([late]);
 });
 
-test('a write is followed by a quick look, also while looks have become slow', async () => {
+test('a write triggers a quick poll, even after polls have become slow', async () => {
   const { commit, received, write } = await listenerAndWriter();
   write();
-  vi.advanceTimersByTime(beforeTheNet / 2);
+  vi.advanceTimersByTime(beforeFallback / 2);
   const found = await commit();
   write();
   vi.advanceTimersByTime(1);
   expect(received).toEqual([found]);
 });
 
-test('a commit of which no watch tells is found by the safety net', async () => {
+test('a commit that no file watch reports is found by the fallback', async () => {
   const { commit, received } = await listenerAndWriter();
   const found = await commit();
-  vi.advanceTimersByTime(beforeTheNet);
+  vi.advanceTimersByTime(beforeFallback);
   expect(received).toEqual([]);
   vi.advanceTimersByTime(50);
   expect(received).toEqual([found]);

@@ -1,28 +1,33 @@
 /**
- * What was committed, in order, by this process and by others on the same file. A watch on the write-ahead log shows
- * that another process writes. Its commit becomes visible only after that, when the log is synced, and one write may
- * be followed by several commits; so `data_version` is read every few milliseconds for a while after each write,
- * whatever it showed before. A slow interval is the safety net. Nothing runs while there is no listener.
+ * The change feed: commits of this process and of others on the same file, in order. A file watch on the write-ahead
+ * log detects writes of other processes. A commit becomes visible only later, when the log is synced, and one write may
+ * precede several commits. So after each write the feed polls `data_version` every few milliseconds for a while. A slow
+ * interval catches missed writes. Without listeners nothing runs.
  */
 import { watch } from 'node:fs';
 import { hasCode } from '../../../model/errors.ts';
 import type { CommittedChange } from '../../../ports/store.ts';
 import { runtime, type Timer } from '../../../runtime/runtime.ts';
-import { tell } from '../../shared/work-listeners.ts';
+import { callListener } from '../../shared/work-listeners.ts';
 import { type Connection, isBusy } from '../driver.ts';
-import type { NumberedNotice, Rows, Written } from './rows.ts';
+import type { NumberedChange, Rows, Written } from './rows.ts';
 
-const netMs = 250;
-const firstLookMs = 1;
-/** After each write: often at first, then less often, because a slow disk takes long to sync. Together about `netMs`. */
-const quickLooks = { count: 10, everyMs: 3 };
-const slowLooks = { count: 22, everyMs: 10 };
+const fallbackMs = 250;
+const firstPollMs = 1;
+/**
+ * Polls after each write: frequent at first, then slower, because a slow disk syncs late. Together about `fallbackMs`.
+ */
+const quickPolls = { count: 10, everyMs: 3 };
+const slowPolls = { count: 22, everyMs: 10 };
 const pageSize = 500;
 
-/** Calls back when another process may have written, soon before or after its commit. Returns how to stop. */
+/**
+ * Calls back when another process may have written, shortly before or after its commit. Returns a function that stops
+ * it.
+ */
 export type Watch = (onWrite: () => void) => () => void;
 
-/** Where there are no watches left on this machine, or no log yet, the net alone is slower, and loses nothing. */
+/** Without a watch (none left on this machine, or no log yet) the fallback interval is slower but misses nothing. */
 export function watchLog(file: string): Watch {
   return (onWrite) => {
     try {
@@ -38,16 +43,16 @@ export function watchLog(file: string): Watch {
 export class Feed {
   readonly #sql: ReturnType<Connection['prepare']>;
   readonly #rows: Rows;
-  /** Undefined if this process is the only one that can write. */
+  /** Undefined if no other process can write. */
   readonly #watch: Watch | undefined;
   readonly #listeners = new Set<(commit: CommittedChange) => void>();
-  readonly #stirred = new Set<() => void>();
+  readonly #workListeners = new Set<() => void>();
   #position = 0;
   #dataVersion: unknown;
   #stopWatch: (() => void) | undefined;
-  #net: Timer | undefined;
-  #look: Timer | undefined;
-  #looksLeft = 0;
+  #fallback: Timer | undefined;
+  #poll: Timer | undefined;
+  #pollsLeft = 0;
 
   constructor(db: Connection, rows: Rows, watch: Watch | undefined) {
     this.#sql = db.prepare('pragma data_version');
@@ -60,21 +65,23 @@ export class Feed {
     return this.#add(this.#listeners, listener);
   }
 
-  /** Calls back when a commit of this process has left work for someone, and after every commit of another. */
-  onStir(listener: () => void): () => void {
-    return this.#add(this.#stirred, listener);
+  /**
+   * Calls back after a commit of this process that left work for a worker, and after each commit of other processes.
+   */
+  onWork(listener: () => void): () => void {
+    return this.#add(this.#workListeners, listener);
   }
 
   /**
-   * Delivers what was committed since the last delivery. While another process recovers the log after a crash
-   * nothing can be read; the next look delivers it then.
+   * Delivers the commits since the last delivery. While another process recovers the log after a crash, nothing can be
+   * read; then the next poll delivers them.
    */
   deliver({ own, leftWork }: Written = { own: [], leftWork: true }): void {
     try {
-      if (!this.#tellOwn(own)) this.#deliver();
-      if (leftWork) for (const listener of [...this.#stirred]) tell(listener);
+      if (!this.#deliverOwn(own)) this.#deliver();
+      if (leftWork) for (const listener of [...this.#workListeners]) callListener(listener);
     } catch (error) {
-      // Whoever asks for anything in a file that was encrypted meanwhile hears of it there.
+      // The file was encrypted in the meantime. The next command or read fails with this error.
       if (hasCode(error, 'STORE_NOT_UNLOCKED')) return;
       if (!isBusy(error)) throw error;
       this.#dataVersion = undefined;
@@ -83,27 +90,27 @@ export class Feed {
 
   close(): void {
     this.#listeners.clear();
-    this.#stirred.clear();
+    this.#workListeners.clear();
     this.#stopWatching();
   }
 
-  /** What this process has just committed need not be read again, if it is the very next to be told. */
-  #tellOwn(own: readonly NumberedNotice[]): boolean {
+  /** Delivers own commits from memory if no commit of another process comes before them. */
+  #deliverOwn(own: readonly NumberedChange[]): boolean {
     if (this.#listeners.size === 0) return true;
     if (own.length === 0 || own.some(({ seq }, index) => seq !== this.#position + 1 + index)) return false;
-    for (const notice of own) this.#tell(notice);
+    for (const change of own) this.#notify(change);
     return true;
   }
 
-  #tell({ seq, ...notice }: NumberedNotice): void {
+  #notify({ seq, ...change }: NumberedChange): void {
     this.#position = seq;
-    for (const listener of [...this.#listeners]) tell(() => listener(notice));
+    for (const listener of [...this.#listeners]) callListener(() => listener(change));
   }
 
   #deliver(): void {
     while (this.#listeners.size > 0) {
       const commits = this.#rows.commitsAfter(this.#position, pageSize);
-      for (const notice of commits) this.#tell(notice);
+      for (const change of commits) this.#notify(change);
       if (commits.length < pageSize) break;
     }
   }
@@ -113,50 +120,50 @@ export class Feed {
     this.#startWatching();
     return () => {
       listeners.delete(listener);
-      if (this.#listeners.size + this.#stirred.size === 0) this.#stopWatching();
+      if (this.#listeners.size + this.#workListeners.size === 0) this.#stopWatching();
     };
   }
 
   #startWatching(): void {
-    if (!this.#watch || this.#net) return;
+    if (!this.#watch || this.#fallback) return;
     this.#dataVersion = this.#currentDataVersion();
-    this.#net = runtime.setInterval(() => this.#lookForOthers(), netMs).unref();
+    this.#fallback = runtime.setInterval(() => this.#pollOthers(), fallbackMs).unref();
     this.#stopWatch = this.#watch(() => this.#expectCommit());
   }
 
   #stopWatching(): void {
-    runtime.clearInterval(this.#net);
-    runtime.clearTimeout(this.#look);
+    runtime.clearInterval(this.#fallback);
+    runtime.clearTimeout(this.#poll);
     this.#stopWatch?.();
-    this.#net = this.#look = this.#stopWatch = undefined;
+    this.#fallback = this.#poll = this.#stopWatch = undefined;
   }
 
   #expectCommit(): void {
-    const isSoon = this.#look !== undefined && this.#looksLeft > slowLooks.count;
-    this.#looksLeft = quickLooks.count + slowLooks.count;
-    if (!isSoon) this.#lookAfter(firstLookMs);
+    const isSoon = this.#poll !== undefined && this.#pollsLeft > slowPolls.count;
+    this.#pollsLeft = quickPolls.count + slowPolls.count;
+    if (!isSoon) this.#pollAfter(firstPollMs);
   }
 
-  #lookAfter(ms: number): void {
-    runtime.clearTimeout(this.#look);
-    this.#look = runtime
+  #pollAfter(ms: number): void {
+    runtime.clearTimeout(this.#poll);
+    this.#poll = runtime
       .setTimeout(() => {
-        this.#look = undefined;
-        this.#lookForOthers();
-        if (--this.#looksLeft > 0)
-          this.#lookAfter(this.#looksLeft > slowLooks.count ? quickLooks.everyMs : slowLooks.everyMs);
+        this.#poll = undefined;
+        this.#pollOthers();
+        if (--this.#pollsLeft > 0)
+          this.#pollAfter(this.#pollsLeft > slowPolls.count ? quickPolls.everyMs : slowPolls.everyMs);
       }, ms)
       .unref();
   }
 
-  #lookForOthers(): void {
+  #pollOthers(): void {
     const version = this.#currentDataVersion();
     if (version === this.#dataVersion) return;
     this.#dataVersion = version;
     this.deliver();
   }
 
-  /** Moves when another connection has committed; its own commits do not move it, nor does what cannot be read yet. */
+  /** Changes when another connection commits something readable. Own commits do not change it. */
   #currentDataVersion(): unknown {
     try {
       return this.#sql.get()?.data_version;

@@ -1,15 +1,15 @@
 /**
- * One durable transaction for all commands that wait at the same time. Commands queue until the end of the event
- * loop's turn; then they run one after the other, each in its savepoint, without giving the loop back, so that no
- * read ever sees an open transaction. Callers hear of their command only after the commit.
+ * Group commit: one durable transaction for all commands that wait at the same time. Commands queue until the end of
+ * the current event loop turn. Then they run one after the other without yielding, each in a savepoint, so no read ever
+ * sees an open transaction. A command resolves only after the commit.
  */
 import { crashPoint } from '../../../ports/crash-point.ts';
 import { storeClosed } from '../../../ports/store-errors.ts';
 import { runtime } from '../../../runtime/runtime.ts';
-import { type Connection, isBusy, worded } from '../driver.ts';
+import { type Connection, isBusy, toStoreError } from '../driver.ts';
 
-/** Bounds how long the event loop stands still. */
-const largestBatch = 256;
+/** Limits how long one transaction blocks the event loop. */
+const maxBatch = 256;
 const busyRetryMs = 1;
 const busyGiveUpMs = 30_000;
 
@@ -23,20 +23,20 @@ type Settled =
   | { readonly command: Command; readonly value: unknown }
   | { readonly command: Command; readonly error: unknown };
 
-/** What is done around the commands of each transaction. */
-export interface TransactionActs {
-  begun(): void;
-  /** The last act before the commit; gives the transaction's number if anything was written. */
-  seal(): number | undefined;
-  /** After the commit, before its callers hear of it. */
-  committed(transaction: number | undefined): void;
+/** Called around the commands of each transaction. */
+export interface TransactionHooks {
+  onBegin(): void;
+  /** Called last before the commit. Returns the number of the transaction if it wrote anything. */
+  countTransaction(): number | undefined;
+  /** Called after the commit, before its commands resolve. */
+  onCommitted(transaction: number | undefined): void;
 }
 
 export class GroupCommit {
   readonly #db: Connection;
   readonly #file: string;
   readonly #sql: ReturnType<typeof prepare>;
-  readonly #acts: TransactionActs;
+  readonly #hooks: TransactionHooks;
   #waiting: Command[] = [];
   #scheduled = false;
   #lastBatch = 0;
@@ -44,14 +44,14 @@ export class GroupCommit {
   #idle: (() => void)[] = [];
   #busySince: number | undefined;
 
-  constructor(db: Connection, file: string, acts: TransactionActs) {
+  constructor(db: Connection, file: string, hooks: TransactionHooks) {
     this.#db = db;
     this.#sql = prepare(db);
     this.#file = file;
-    this.#acts = acts;
+    this.#hooks = hooks;
   }
 
-  /** Runs a synchronous function inside the next transaction. What it throws undoes it alone. */
+  /** Runs a synchronous function inside the next transaction. If it throws, only its own changes are rolled back. */
   submit<T>(run: () => T): Promise<T> {
     if (this.#closed) return Promise.reject(storeClosed(this.#file));
     return new Promise<T>((resolve, reject) => {
@@ -60,7 +60,7 @@ export class GroupCommit {
     });
   }
 
-  /** Lets what was submitted finish, and takes nothing more. */
+  /** Rejects new commands and waits for submitted ones. */
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#waiting.length > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
@@ -70,8 +70,8 @@ export class GroupCommit {
     if (this.#scheduled) return;
     this.#scheduled = true;
     runtime.setImmediate(() => {
-      // Where several came together last time more are likely on their way: what arrives meanwhile shares the commit,
-      // which costs a hundred times more than the turn that it waits.
+      // If the last batch had several commands, more are likely to arrive. Waiting one more turn lets them share the
+      // commit, which costs a hundred times as much as a turn.
       if (this.#lastBatch > 1) runtime.setImmediate(() => this.#flush());
       else this.#flush();
     });
@@ -80,14 +80,14 @@ export class GroupCommit {
   #flush(): void {
     this.#scheduled = false;
     if (!this.#begin()) return;
-    const batch = this.#waiting.splice(0, largestBatch);
+    const batch = this.#waiting.splice(0, maxBatch);
     this.#lastBatch = batch.length;
     this.#commit(batch);
     if (this.#waiting.length > 0) this.#schedule();
     else for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  /** False while another process holds the write lock: the batch waits, the event loop does not. */
+  /** False while another process holds the write lock. The batch waits without blocking the event loop. */
   #begin(): boolean {
     try {
       this.#sql.begin.run();
@@ -101,7 +101,7 @@ export class GroupCommit {
         return false;
       }
       this.#busySince = undefined;
-      const failure = worded(error, this.#file);
+      const failure = toStoreError(error, this.#file);
       for (const { reject } of this.#waiting.splice(0)) reject(failure);
       for (const resolve of this.#idle.splice(0)) resolve();
       return false;
@@ -112,29 +112,29 @@ export class GroupCommit {
     const settled: Settled[] = [];
     let transaction: number | undefined;
     try {
-      this.#acts.begun();
+      this.#hooks.onBegin();
       crashPoint('commit: begun');
       for (const command of batch) settled.push(this.#runInSavepoint(command));
-      transaction = this.#acts.seal();
+      transaction = this.#hooks.countTransaction();
       crashPoint('commit: written');
       this.#sql.commit.run();
       crashPoint('commit: durable');
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('rollback');
-      const failure = worded(error, this.#file);
+      const failure = toStoreError(error, this.#file);
       for (const { reject } of batch) reject(failure);
       return;
     }
     try {
-      this.#acts.committed(transaction);
+      this.#hooks.onCommitted(transaction);
     } catch (error) {
-      // The commit stands, and its callers must hear of it; what went wrong after it surfaces as uncaught.
+      // The transaction is committed, so its commands must resolve. The error becomes an uncaught exception.
       queueMicrotask(() => {
-        throw worded(error, this.#file);
+        throw toStoreError(error, this.#file);
       });
     }
     for (const one of settled) {
-      if ('error' in one) one.command.reject(worded(one.error, this.#file));
+      if ('error' in one) one.command.reject(toStoreError(one.error, this.#file));
       else one.command.resolve(one.value);
     }
   }
@@ -146,7 +146,7 @@ export class GroupCommit {
       this.#sql.release.run();
       return { command, value };
     } catch (error) {
-      // A full disk undoes the whole transaction, not just this command: then nothing of the batch stands.
+      // A full disk rolls back the whole transaction, not only this command: then the whole batch fails.
       if (!this.#db.isTransaction) throw error;
       this.#db.exec('rollback to command; release command');
       return { command, error };

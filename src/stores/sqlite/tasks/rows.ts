@@ -1,18 +1,18 @@
-/** Tasks as rows: every statement on `tasks` and `commits` that a command or a look-up needs, synchronous. */
+/** Tasks as rows: synchronous reads and writes of `tasks` and `commits` for commands and look-ups. */
 
 import type { Json } from '../../../model/json.ts';
 import { answeringOf, joinKeyOf, type Owner, type Task, type TaskId } from '../../../model/task.ts';
 import type { Change, Family, Lineage, TaskWrite } from '../../../ports/change.ts';
 import type { CommittedChange, IdempotencyScope } from '../../../ports/store.ts';
-import { saidOf } from '../../shared/audit.ts';
+import { auditRow } from '../../shared/audit.ts';
 import { CorruptRecord, corruptionOf } from '../../shared/corrupt.ts';
-import { confirm } from '../../shared/look-ups.ts';
+import { expectIndex } from '../../shared/look-ups.ts';
 import { statusCodeOf } from '../../shared/query/status-codes.ts';
 import {
   bodyOf,
   eventsOrNone,
   eventsText,
-  hasResultApart,
+  hasSeparateResult,
   isEndedRoot,
   journalIn,
   withResult,
@@ -23,29 +23,29 @@ import { type Cells, name, type Stored } from '../encryption/cells.ts';
 import { prepare } from './statements.ts';
 import { ParsedTasks, type TaskRow } from './task-row.ts';
 
-/** How long notices of removal wait for other processes to read them. */
+/** How long commits of removed tasks are kept, so that other processes can read them. */
 const keepRemovalsMs = 3_600_000;
 
-/** A commit with its number in the order of all. */
-export interface NumberedNotice extends CommittedChange {
+/** A commit with its global sequence number. */
+export interface NumberedChange extends CommittedChange {
   readonly seq: number;
 }
 
 export interface Written {
-  readonly own: readonly NumberedNotice[];
-  /** Whether there are tasks that no worker holds, to be claimed now or at a later moment. */
+  readonly own: readonly NumberedChange[];
+  /** Whether there are unclaimed tasks that are ready now or at a later time. */
   readonly leftWork: boolean;
 }
 
 export class Rows {
   readonly #db: Connection;
   readonly #sql: ReturnType<typeof prepare>;
-  /** Where the tasks are that the running command has read, and in which version it found them. */
+  /** The row numbers and versions of the tasks that the current command has read. */
   readonly #found = new Map<TaskId, { readonly seq: number; readonly version: number }>();
   readonly #parsed: ParsedTasks;
   readonly #cells: Cells;
   #leftWork = false;
-  #own: NumberedNotice[] = [];
+  #own: NumberedChange[] = [];
 
   constructor(db: Connection, cells: Cells) {
     this.#db = db;
@@ -60,8 +60,8 @@ export class Rows {
     const row = this.#find(id, owner);
     if (!row) return undefined;
     const task = this.#taskOf(row);
-    confirm(task.id === id && (owner === undefined || task.owner === owner));
-    if (!hasResultApart(task)) return task;
+    expectIndex(task.id === id && (owner === undefined || task.owner === owner));
+    if (!hasSeparateResult(task)) return task;
     const result = this.#sql.resultApart.get(row.seq) as { value: Stored } | undefined;
     if (!result) throw new CorruptRecord(task.id, 'its result is missing');
     return withResult(task, result.value, this.#cells);
@@ -70,7 +70,7 @@ export class Rows {
   /** Inside a transaction. */
   task(id: TaskId): Task | undefined {
     const task = this.#read(this.#find(id));
-    confirm(!task || task.id === id);
+    expectIndex(!task || task.id === id);
     return task;
   }
 
@@ -80,7 +80,7 @@ export class Rows {
   }
 
   family(id: TaskId): Family | undefined {
-    return this.#atOneMoment(() => {
+    return this.#inSnapshot(() => {
       const lineage = this.lineage(id);
       if (!lineage) return undefined;
       const { task, ancestors } = lineage;
@@ -91,12 +91,12 @@ export class Rows {
   }
 
   asking(rootId: TaskId): Task[] {
-    return this.#atOneMoment(() => {
+    return this.#inSnapshot(() => {
       const tasks = (this.#sql.asking.all(rootId) as unknown as TaskRow[]).map((row) =>
         this.#parsed.taskOf(row),
       );
       const known = new Set([rootId, ...tasks.map(({ id }) => id)]);
-      confirm(tasks.every((task) => task.rootId === rootId && known.has(task.parentId!)));
+      expectIndex(tasks.every((task) => task.rootId === rootId && known.has(task.parentId!)));
       return tasks.sort((one, other) => one.depth - other.depth);
     });
   }
@@ -105,19 +105,19 @@ export class Rows {
     const { owner, tool, key } = scope;
     const rows = this.#cells.keysOf(scope).map((stored) => this.#sql.withKey.get(owner, tool, stored));
     const task = this.#read(rows.find((row) => row !== undefined));
-    confirm(!task || (task.owner === owner && task.tool === tool && task.idempotency?.key === key));
+    expectIndex(!task || (task.owner === owner && task.tool === tool && task.idempotency?.key === key));
     return task;
   }
 
   journal(id: TaskId): Json[] {
-    return this.#atOneMoment(() => {
+    return this.#inSnapshot(() => {
       const row = this.#find(id);
       if (!row) return [];
       const task = this.#taskOf(row);
-      confirm(task.id === id);
+      expectIndex(task.id === id);
       const commits = this.#sql.journal.all(row.seq) as { task: number; version: number; journal: Stored }[];
       const { journals } = this.#sql.journals.get(row.seq) as { journals: number };
-      confirm(commits.every((commit) => commit.task === row.seq));
+      expectIndex(commits.every((commit) => commit.task === row.seq));
       return journalIn(id, commits, journals, this.#cells);
     });
   }
@@ -130,8 +130,8 @@ export class Rows {
     return (this.#sql.newestCommit.get() as { seq: number | null }).seq ?? 0;
   }
 
-  /** What was committed after a given commit, by whatever process. */
-  commitsAfter(seq: number, limit: number): NumberedNotice[] {
+  /** Commits after a given one, of all processes. */
+  commitsAfter(seq: number, limit: number): NumberedChange[] {
     const rows = this.#sql.commitsAfter.all(seq, limit) as {
       seq: number;
       id: TaskId;
@@ -150,26 +150,26 @@ export class Rows {
 
   // --- Writing, inside a transaction ----------------------------------------------------------------------
 
-  /** Begins a command: what it reads from here on may be written back. */
+  /** Begins a command. It may write only tasks that it has read. */
   begin(): void {
     this.#found.clear();
   }
 
-  /** False once an error of the database has undone the whole transaction. */
+  /** False after a database error that rolled back the whole transaction. */
   get isInTransaction(): boolean {
     return this.#db.isTransaction;
   }
 
-  /** What this throws is undone, and then nobody may hear of it. */
+  /** Writes a change. If this throws, its writes are rolled back, so they are also removed from the feed. */
   apply({ writes, removed, audit }: Pick<Change, 'writes' | 'removed' | 'audit'>, now: number): void {
     const before = this.#own.length;
     try {
       for (const entry of audit ?? []) {
-        const { at, action, owner, task, said } = saidOf(entry, { cells: this.#cells, name });
-        this.#sql.audit.run(at, action, owner, task, said);
+        const { at, action, owner, task, body } = auditRow(entry, { cells: this.#cells, name });
+        this.#sql.audit.run(at, action, owner, task, body);
       }
       for (const write of writes) this.#write(write);
-      // The notice of removal is written before the rows go, so that the newest commit's number never shrinks.
+      // The commit of a removal is written before the rows are deleted, so the newest commit number never decreases.
       for (const id of removed) this.#remove(id, now);
       if (removed.length > 0) this.#sql.forgetRemovals.run(now - keepRemovalsMs, removed.length + 100);
     } catch (error) {
@@ -178,19 +178,19 @@ export class Rows {
     }
   }
 
-  /** How many passes were left out; each was a claim and a commit that parked the task again. */
+  /** Deletes idle passes (a claim, and a commit that parked the task again) from the history. Returns how many. */
   leaveOut(before: number, limit: number): number {
     const passes = this.#sql.idlePasses.all(before, limit) as { task: number; version: number }[];
     for (const { task, version } of passes) {
       const pass = { task, version };
-      // The last commit of a task stays: nothing comes after it that could say that it is missing.
+      // The last commit of a task stays, because the omission is counted in the commit after it.
       if (this.#sql.leaveOutBefore.run(pass).changes === 0) this.#sql.keepPass.run(pass);
       else this.#sql.forgetPass.run(pass);
     }
     return passes.length;
   }
 
-  /** What this connection wrote since the last call. */
+  /** Returns the writes of this connection since the last call. */
   takeWritten(): Written {
     const written = { own: this.#own, leftWork: this.#leftWork };
     this.#own = [];
@@ -200,13 +200,13 @@ export class Rows {
 
   #find(id: TaskId, owner?: Owner): TaskRow | undefined {
     const found = owner === undefined ? this.#sql.get.get(id) : this.#sql.getOf.get(id, id, owner);
-    // As an array: the shape of an object made by SQLite costs more than one made here.
+    // Rows are read as arrays, because objects created by SQLite are slower than this one.
     const row = found as unknown as [number, Stored, number | null] | undefined;
     return row && { seq: row[0], body: row[1], lease_until: row[2], id };
   }
 
-  /** What is read by several statements must not change between them. */
-  #atOneMoment<T>(read: () => T): T {
+  /** Runs several reads in one snapshot. */
+  #inSnapshot<T>(read: () => T): T {
     if (this.#db.isTransaction) return read();
     this.#db.exec('begin');
     try {
@@ -227,7 +227,7 @@ export class Rows {
     try {
       return this.#parsed.taskOf(row);
     } catch (error) {
-      // Most rows are read without their id: it is looked up only for those that are damaged.
+      // Most rows are read without their id. It is read only for corrupt ones.
       throw corruptionOf(() => row.id ?? (this.#sql.idAt.get(row.seq) as { id: TaskId }).id, error);
     }
   }

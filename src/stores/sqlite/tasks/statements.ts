@@ -1,6 +1,6 @@
 /**
- * Every statement that `rows.ts` needs, prepared once. They use `limit +?`: SQLite recompiles a statement with a bare
- * `limit ?` each time the limit is bound, which takes ten times as long as running it.
+ * All statements of `rows.ts`, prepared once. They use `limit +?`, because SQLite recompiles a statement with `limit ?`
+ * each time the limit is bound, which takes ten times as long as running it.
  */
 
 import type { Connection } from '../driver.ts';
@@ -10,15 +10,15 @@ export function prepare(db: Connection, { keys }: Cells) {
   const columns = keys ? 'seq, body, lease_until, id' : 'seq, body, lease_until';
   return {
     get: asArrays(db.prepare(`select ${columns} from tasks where id = ?`)),
-    // A task of another and one that is not there cost the same, to a fraction of a microsecond: both are looked for in
-    // the index, and then one row is looked at, if need be the first. The owner stands in front of the body, so that of
-    // a large row no more than its first page is read. A row with another id was found by a damaged index.
+    // A task of another owner and a missing task take equally long, to a fraction of a microsecond: both search the
+    // index and then read one row, if necessary the first. The owner column precedes the body, so only the first page
+    // of a large row is read. A row with another id was found through a corrupt index.
     getOf: asArrays(
       db.prepare(`
         select ${columns} from (select (select seq from tasks where id = ?) as found) cross join tasks
         where seq = coalesce(found, 1) and iif(+id = ?, +owner = ?, found is not null)`),
     ),
-    // Not `union all`, which would go in circles for ever if a damaged index said that a task is below itself.
+    // Not `union all`, which would never end if a corrupt index made a task its own descendant.
     descendants: db.prepare(`
       with recursive below (seq, id) as (
         select seq, id from tasks where parent_id = ?
@@ -26,18 +26,18 @@ export function prepare(db: Connection, { keys }: Cells) {
         select tasks.seq, tasks.id from below join tasks on tasks.parent_id = below.id
       )
       select tasks.seq, body, lease_until, tasks.id from below join tasks on tasks.seq = below.seq order by below.seq`),
-    // Those that ask, and whatever is above them below the root.
+    // Subtasks with open questions, and their ancestors except the root.
     asking: db.prepare(`
-      with recursive way (seq, parent_id) as (
+      with recursive path (seq, parent_id) as (
         select seq, parent_id from tasks where root_id = ? and waiting is not null
         union
-        select tasks.seq, tasks.parent_id from way join tasks on tasks.id = way.parent_id
+        select tasks.seq, tasks.parent_id from path join tasks on tasks.id = path.parent_id
         where tasks.parent_id is not null
       )
-      select tasks.seq, body, lease_until, tasks.id from way join tasks on tasks.seq = way.seq order by way.seq`),
+      select tasks.seq, body, lease_until, tasks.id from path join tasks on tasks.seq = path.seq order by path.seq`),
     idAt: db.prepare('select id from tasks where seq = ?'),
     withKey: db.prepare(`select ${columns} from tasks where owner = ? and tool = ? and idempotency_key = ?`),
-    // By way of the rows themselves, because what the index says of them may be wrong.
+    // Joins the rows themselves, because the index alone may be corrupt.
     journal: db.prepare(`
       select own.task, own.version, own.journal
       from commits indexed by commits_with_journal join commits as own on own.seq = commits.seq
@@ -52,23 +52,23 @@ export function prepare(db: Connection, { keys }: Cells) {
         coalesce(tasks.root_id, tasks.id, removed_id) as root_id, version, at, events
       from commits left join tasks on tasks.seq = commits.task where commits.seq > ? order by commits.seq limit +?`),
     insert: db.prepare(`
-      insert into tasks (epoch, holder, lease_until, lease_ms, ready, wake_at, deadline_at, purge_at, ended_at, unpublished,
-        waiting, standing, join_key, body, journals, answering, id, owner, tool, tool_version, parent_id, root_id, ordinal, created_at, idempotency_key)
+      insert into tasks (epoch, worker, lease_until, lease_ms, ready, wake_at, deadline_at, purge_at, ended_at, unpublished,
+        waiting, status, join_key, body, journals, answering, id, owner, tool, tool_version, parent_id, root_id, ordinal, created_at, idempotency_key)
       values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     update: db.prepare(`
       update tasks set alone = iif(epoch = ? and ? is not null, alone, null),
-        epoch = ?, holder = ?, lease_until = ?, lease_ms = ?, ready = ?, wake_at = ?, deadline_at = ?, purge_at = ?,
-        ended_at = ?, unpublished = ?, waiting = ?, standing = ?, join_key = ?, body = ?, journals = journals + ?
+        epoch = ?, worker = ?, lease_until = ?, lease_ms = ?, ready = ?, wake_at = ?, deadline_at = ?, purge_at = ?,
+        ended_at = ?, unpublished = ?, waiting = ?, status = ?, join_key = ?, body = ?, journals = journals + ?
       where seq = ?`),
     remove: db.prepare('delete from tasks where seq = ?'),
     commit: db.prepare(
       'insert into commits (task, removed_id, version, at, events, journal, idle) values (?, ?, ?, ?, ?, ?, ?)',
     ),
-    audit: db.prepare('insert into audit (at, action, owner, task, said) values (?, ?, ?, ?, ?)'),
+    audit: db.prepare('insert into audit (at, action, owner, task, body) values (?, ?, ?, ?, ?)'),
     idlePasses: db.prepare(
       'select task, version from commits where idle is not null and at < ? order by at limit +?',
     ),
-    // The commit after a pass says how many versions are missing before it, once that pass is forgotten.
+    // When a pass is deleted, the commit after it counts the versions that are missing before it.
     leaveOutBefore: db.prepare(`
       update commits set left_out = left_out + (
         select sum(1 + left_out) from commits as pass where task = :task and version between :version - 1 and :version)
@@ -78,7 +78,7 @@ export function prepare(db: Connection, { keys }: Cells) {
     ),
     keepPass: db.prepare('update commits set idle = null where task = :task and version = :version'),
     forgetCommits: db.prepare('delete from commits where task = ?'),
-    // A few more than were added: after a quiet hour there may be hundreds of thousands.
+    // Deletes more than were added: after a quiet hour there may be hundreds of thousands.
     forgetRemovals: db.prepare(`
       delete from commits where seq < (select max(seq) from commits)
         and seq in (select seq from commits where task is null and at < ? order by at limit +?)`),

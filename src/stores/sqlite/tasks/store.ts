@@ -5,16 +5,16 @@ import { crashPoint } from '../../../ports/crash-point.ts';
 import type { ClaimedChange, ClaimRule, Claims, Reach, Store } from '../../../ports/store.ts';
 import { storeClosed } from '../../../ports/store-errors.ts';
 import type { Clock } from '../../../runtime/clock.ts';
-import { lookUps } from '../../shared/look-ups.ts';
+import { lookups } from '../../shared/look-ups.ts';
 import type { Tables } from '../../shared/tables.ts';
-import { worded } from '../driver.ts';
+import { toStoreError } from '../driver.ts';
 import type { Stored } from '../encryption/cells.ts';
 import type { ReadyTask, SqliteQueue } from '../queue/queue.ts';
 import type { Feed } from './feed.ts';
 import type { GroupCommit } from './group-commit.ts';
 import type { Rows } from './rows.ts';
 
-/** The `Store` on SQLite: look-ups read at once, commands wait for their place in a group commit. */
+/** The `Store` on SQLite: look-ups read immediately, commands wait for a group commit. */
 export function sqliteStore(parts: {
   readonly rows: Rows;
   readonly tables: Tables<Stored>;
@@ -27,12 +27,12 @@ export function sqliteStore(parts: {
 }): Store {
   const { rows, tables, commands, feed, queue, clock, file, close } = parts;
   let closed: Promise<void> | undefined;
-  const look = <T>(read: () => T): T => {
+  const read = <T>(act: () => T): T => {
     if (closed) throw storeClosed(file);
     try {
-      return read();
+      return act();
     } catch (error) {
-      throw worded(error, file);
+      throw toStoreError(error, file);
     }
   };
   const command = (decide: () => Verdict): Promise<Change> =>
@@ -40,11 +40,11 @@ export function sqliteStore(parts: {
       rows.begin();
       const verdict = decide();
       if (verdict instanceof Refusal) throw verdict;
-      // Last: once it has gone through, whoever follows the commits will hear of them.
+      // Must be last: what it writes is delivered to subscribers after the commit.
       rows.apply(verdict, clock.now());
       return verdict;
     });
-  /** Inside a transaction. A task that cannot be read affects no other. */
+  /** Runs inside a transaction. An unreadable task affects no other. */
   const claimAll = (ready: readonly ReadyTask[], decide: ClaimRule): Claims => {
     const claimed: ClaimedChange[] = [];
     const failed: { taskId: TaskId; error: unknown }[] = [];
@@ -56,7 +56,7 @@ export function sqliteStore(parts: {
         if (verdict && !(verdict instanceof Refusal)) claimed.push({ change: verdict });
       } catch (error) {
         if (!rows.isInTransaction) throw error;
-        failed.push({ taskId, error: worded(error, file) });
+        failed.push({ taskId, error: toStoreError(error, file) });
       }
     }
     const changes = claimed.map(({ change }) => change);
@@ -65,7 +65,7 @@ export function sqliteStore(parts: {
     return { claimed, failed };
   };
   return {
-    ...lookUps(rows, tables, look),
+    ...lookups(rows, tables, read),
     create: (bearing, decide) =>
       command(() => decide(bearing && ('id' in bearing ? rows.get(bearing.id) : rows.withKey(bearing)))),
     update: <R extends keyof Reach>(reach: R, id: TaskId, decide: (subject: Reach[R]) => Verdict) =>
@@ -74,14 +74,14 @@ export function sqliteStore(parts: {
         return subject ? decide(subject as Reach[R]) : refusal('TASK_NOT_FOUND', id);
       }),
     async claim(query, decide) {
-      const ready = await look(() => queue.select(query));
+      const ready = await read(() => queue.select(query));
       crashPoint('claim: chosen');
       if (ready.length === 0) return { claimed: [], failed: [] };
       return commands.submit(() => claimAll(ready, decide));
     },
     leaveOut: (before, limit) => commands.submit(() => rows.leaveOut(before, limit)),
-    size: async () => look(() => rows.size()),
-    subscribe: (listener) => look(() => feed.subscribe(listener)),
+    size: async () => read(() => rows.size()),
+    subscribe: (listener) => read(() => feed.subscribe(listener)),
     close() {
       closed ??= close();
       return closed;

@@ -1,4 +1,4 @@
-/** Tasks out of the texts in their rows. */
+/** Parses tasks from rows, with a cache. */
 import type { Task, TaskId } from '../../../model/task.ts';
 import { taskIn, withLease } from '../../shared/task-texts.ts';
 import type { Cells, Stored } from '../encryption/cells.ts';
@@ -7,22 +7,21 @@ export interface TaskRow {
   readonly seq: number;
   readonly body: Stored;
   readonly lease_until: number | null;
-  /** There where a value can be read only by who knows whose it is. */
+  /** Present if values are encrypted, because decryption needs it. */
   readonly id?: TaskId;
 }
 
-/** How many parsed tasks are remembered, and up to which length of text. */
-const places = 4_096;
-const longestRemembered = 4_096;
+/** How many parsed tasks are cached, and up to which length of text. */
+const slots = 4_096;
+const maxRememberedLength = 4_096;
 
 /**
- * Parses rows, and remembers the latest: callers poll the same tasks again and again, and a text that has not changed
- * need not be parsed again. The text itself is compared, so there is nothing to invalidate. Each row has one place,
- * by its number, so there is nothing to evict either.
+ * Parses rows and caches the latest ones, because callers poll the same tasks repeatedly. The cache compares the stored
+ * text, so it needs no invalidation. The row number determines the slot, so it needs no eviction.
  */
 export class ParsedTasks {
-  /** Which row was last asked for at each place. */
-  readonly #asked = new Float64Array(places);
+  /** The row that was last read in each slot. */
+  readonly #lastRead = new Float64Array(slots);
   readonly #remembered: { readonly body: Stored; readonly task: Task }[] = [];
   readonly #cells: Cells;
 
@@ -32,24 +31,24 @@ export class ParsedTasks {
 
   taskOf(row: TaskRow): Task {
     const { body } = row;
-    const place = row.seq % places;
-    const remembered = this.#remembered[place];
+    const slot = row.seq % slots;
+    const remembered = this.#remembered[slot];
     if (remembered !== undefined && isSame(remembered.body, body))
       return withLease(remembered.task, row.lease_until);
     const task = parsed(row, this.#cells);
-    // Only from the second time on: of a million tasks that are each looked at once, none is worth the room.
-    if (this.#asked[place] === row.seq) this.remember(row.seq, body, task);
-    else this.#asked[place] = row.seq;
+    // Cached only from the second read on: tasks that are read once would only waste memory.
+    if (this.#lastRead[slot] === row.seq) this.remember(row.seq, body, task);
+    else this.#lastRead[slot] = row.seq;
     return withLease(task, row.lease_until);
   }
 
-  /** What has just been written need not be parsed to be read. If it is undone, its text is not there either. */
+  /** Caches a task that was just written. After a rollback its text no longer matches the row. */
   remember(seq: number, body: Stored, task: Task): void {
-    if (body.length <= longestRemembered) this.#remembered[seq % places] = { body, task };
+    if (body.length <= maxRememberedLength) this.#remembered[seq % slots] = { body, task };
   }
 }
 
-/** Encrypted anew, the same text is another value: one that is the same was found sound before. */
+/** Encrypting a text again gives another value. So equal values were decrypted and verified before. */
 function isSame(one: Stored, other: Stored): boolean {
   return one === other || (typeof one !== 'string' && typeof other !== 'string' && isEqual(one, other));
 }
@@ -59,7 +58,7 @@ function isEqual(one: Uint8Array, other: Uint8Array): boolean {
 }
 
 function parsed(row: TaskRow, cells: Cells): Task {
-  // To look for what a row of SQLite does not have costs more than all else here.
+  // Reading a missing property of an SQLite row costs more than everything else here.
   const id = cells.keys ? row.id! : '';
   return taskIn(cells.read(row.body, 'tasks.body', id));
 }
