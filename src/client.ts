@@ -12,9 +12,9 @@ import {
   type QuestionKind,
 } from './client/questions/question-callback.ts';
 import {
-  type Hosted,
-  type Hosting,
   TaskClient,
+  type TaskHost,
+  type TaskHostContext,
   type ConnectTasksOptions as WithHandles,
 } from './client/task-client.ts';
 import { type HttpOptions, httpTransport } from './client/transports/http.ts';
@@ -105,7 +105,7 @@ export async function connectTasks<Tools = unknown>(
   const host = hosts === undefined ? undefined : hostOf(client, url, hosts, rest);
   const tasks = new TaskClient<Tools>(client, transport, {
     ...rest,
-    ...(host && { hosts: host.meet }),
+    ...(host && { createTaskHost: host.meet }),
     registry: typeof handles === 'string' ? openCallRegistry(handles) : handles,
   });
   await tasks.connect();
@@ -164,7 +164,7 @@ function hostOf(
   };
 
   return {
-    meet(about: Hosted): Hosting {
+    meet(about: TaskHostContext): TaskHost {
       const receiver = new ClientHostedTasks({
         methods,
         engine: engine.promise,
@@ -176,7 +176,7 @@ function hostOf(
       return {
         capabilities: receiver.capabilities,
         request: (request) => receiver.request(request),
-        heard: (method, params) => receiver.heard(method, params),
+        onNotification: (method, params) => receiver.onNotification(method, params),
         close: async () => {
           receiver.close();
           await tasks?.close();

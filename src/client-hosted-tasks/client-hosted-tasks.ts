@@ -137,7 +137,7 @@ export class ClientHostedTasks {
     return (signal) => this.#asTask(request, caller, wish?.ttl, signal);
   }
 
-  heard(method: string, params: JsonObject): void {
+  onNotification(method: string, params: JsonObject): void {
     if (method !== 'notifications/cancelled') return;
     const { requestId, _meta } = params;
     this.#pending.get(requestId as string)?.abort();

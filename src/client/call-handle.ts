@@ -27,7 +27,7 @@ export interface TaskHandle<Result = JsonObject> {
 }
 
 /** What a handle does to the world. */
-export interface HandleActs extends Pick<TaskHandle, 'cancel' | 'delete'> {
+export interface HandleActions extends Pick<TaskHandle, 'cancel' | 'delete'> {
   /** To be durable when it returns: the host has its outcome. */
   deliver(ending: RemoteOutcome): void;
 }
@@ -37,16 +37,16 @@ export class CallHandle implements TaskHandle {
   taskId: string | undefined;
   isDone = false;
   /** Aborted when nobody waits any more. */
-  readonly over: AbortController;
-  readonly #acts: HandleActs;
+  readonly detached: AbortController;
+  readonly #acts: HandleActions;
   readonly #ended = Promise.withResolvers<RemoteOutcome>();
   readonly #queues = new Set<UpdateQueue>();
   #pursuit: TaskPoller | undefined;
 
-  constructor(id: string, taskId: string | undefined, over: AbortController, acts: HandleActs) {
+  constructor(id: string, taskId: string | undefined, over: AbortController, acts: HandleActions) {
     this.id = id;
     this.taskId = taskId;
-    this.over = over;
+    this.detached = over;
     this.#acts = acts;
     this.#ended.promise.catch(() => {});
   }
@@ -86,16 +86,16 @@ export class CallHandle implements TaskHandle {
   }
 
   detach(): void {
-    this.over.abort();
+    this.detached.abort();
   }
 
   // --- From within ----------------------------------------------------------------------------------------
 
-  tell(update: TaskUpdate): void {
+  emit(update: TaskUpdate): void {
     for (const queue of this.#queues) queue.push(update);
   }
 
-  pursued(taskId: string, pursuit: TaskPoller): void {
+  setPoller(taskId: string, pursuit: TaskPoller): void {
     this.taskId = taskId;
     this.#pursuit = pursuit;
   }
@@ -178,11 +178,11 @@ class UpdateQueue implements AsyncIterableIterator<TaskUpdate> {
 export interface LiveCall {
   readonly handle: CallHandle;
   /** Resolves when nothing of it is under way any more. */
-  readonly left: Promise<unknown>;
+  readonly settled: Promise<unknown>;
 }
 
 /** Ends with the signal of a caller, and leaves nothing on it. */
-export function overWith(signal: AbortSignal | undefined): AbortController {
+export function controllerFor(signal: AbortSignal | undefined): AbortController {
   const over = new AbortController();
   if (signal?.aborted) over.abort(signal.reason);
   signal?.addEventListener('abort', () => over.abort(signal.reason), { once: true, signal: over.signal });

@@ -7,7 +7,7 @@ import type { CallRecord, CallRegistry } from './call-registry.ts';
 import type { CallEvent } from './options.ts';
 
 /** The answers to the questions of one call, by task and key. */
-export interface Kept {
+export interface CallAnswers {
   answer(at: string): JsonObject | undefined;
   remember(at: string, answer: JsonObject): void;
   forget(isMeant: (at: string) => boolean): void;
@@ -30,7 +30,7 @@ export class CallRecords {
   }
 
   /** What was delivered long ago need not be found any more. */
-  tidy(server: string): void {
+  prune(server: string): void {
     const longAgo = runtime.now() - deliveredForMs;
     for (const { id, isDelivered, createdAt } of this.#handles.list({ server }))
       if (isDelivered && createdAt < longAgo) this.#handles.delete(id);
@@ -47,7 +47,7 @@ export class CallRecords {
 
   // --- Answers --------------------------------------------------------------------------------------------
 
-  kept(id: string): Kept {
+  answersOf(id: string): CallAnswers {
     return {
       answer: (at) => {
         const answers = this.#handles.get(id)?.answers ?? {};
@@ -65,17 +65,17 @@ export class CallRecords {
   }
 
   /** The answers of the call that a task belongs to, which may be a subtask that nobody has met yet. */
-  async keptFor(
+  async answersFor(
     taskId: string,
     server: string,
     parentOf: (taskId: string) => Promise<string | undefined>,
-  ): Promise<Kept | undefined> {
+  ): Promise<CallAnswers | undefined> {
     let place: string | undefined = taskId;
     for (let depth = 0; place !== undefined && depth < deepest; depth++) {
       const id =
         this.#callOf.get(place) ??
         this.#handles.list({ server, onlyOpen: true }).find((record) => record.taskId === place)?.id;
-      if (id !== undefined) return this.kept(id);
+      if (id !== undefined) return this.answersOf(id);
       place = await parentOf(place).catch(() => undefined);
     }
     return undefined;
@@ -83,12 +83,12 @@ export class CallRecords {
 
   // --- Tasks ----------------------------------------------------------------------------------------------
 
-  belongs(taskId: string, { id }: CallRecord): void {
+  addTask(taskId: string, { id }: CallRecord): void {
     this.#callOf.set(taskId, id);
   }
 
   /** Its tasks are not pursued here any more. */
-  release(taskIds: Iterable<string>): void {
+  removeTasks(taskIds: Iterable<string>): void {
     for (const taskId of taskIds) this.#callOf.delete(taskId);
   }
 

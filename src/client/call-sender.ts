@@ -44,7 +44,7 @@ interface CallsOptions extends Pick<ConnectTasksOptions, 'callTimeout' | 'strict
   readonly pace: Pace;
   readonly reconnectTimeoutMs: number;
   readonly questions: PushedQuestions;
-  readonly ledger: CallRecords;
+  readonly records: CallRecords;
 }
 
 interface SendOptions extends Omit<CallOptions, 'idempotencyKey'> {
@@ -70,11 +70,11 @@ export class CallSender {
   }
 
   /** Does the server promise to carry out a call only once, however often it is sent? */
-  get canBeSentAgain(): boolean {
+  get canResend(): boolean {
     return this.#connection.declares('extensions', idempotencyKey);
   }
 
-  mayHaveGotThrough(error: unknown): boolean {
+  mayHaveArrived(error: unknown): boolean {
     return [ConnectionLost, RequestTimedOut, ServerUnreachable].some((kind) => error instanceof kind);
   }
 
@@ -92,7 +92,7 @@ export class CallSender {
       signal,
       timeoutMs,
       cancelOnAbort,
-      isRepeatable: this.canBeSentAgain,
+      isRepeatable: this.canResend,
       ...(headers && { headers }),
       ...(reconnectTimeout !== undefined && { reconnectTimeoutMs: toMs(reconnectTimeout) }),
     };
@@ -106,7 +106,9 @@ export class CallSender {
       const responses: [string, JsonObject][] = [];
       for (const [key, request] of Object.entries(questions)) {
         // An earlier process may have been given the answer; one that is asked for twice was not to the server's liking.
-        const before = answered.has(key) ? undefined : this.#options.ledger.kept(record.id).answer(` ${key}`);
+        const before = answered.has(key)
+          ? undefined
+          : this.#options.records.answersOf(record.id).answer(` ${key}`);
         answered.add(key);
         responses.push([key, before ?? (await this.#answer(record, { key, ...request }, options))]);
       }
@@ -121,14 +123,14 @@ export class CallSender {
   /** Answers a question that comes before there is a task. */
   async #answer(record: CallRecord, question: Asked, options: SendOptions): Promise<JsonObject> {
     const { signal, answer: by } = options;
-    const { questions, ledger } = this.#options;
+    const { questions, records: ledger } = this.#options;
     const given = await questions.answer(question, signal, by).catch((error: unknown) => {
       const refusal = signal.aborted ? undefined : refusalOf(question);
       if (!refusal) throw error;
       return refusal;
     });
     signal.throwIfAborted();
-    ledger.kept(record.id).remember(` ${question.key}`, given);
+    ledger.answersOf(record.id).remember(` ${question.key}`, given);
     return given;
   }
 
@@ -204,11 +206,11 @@ export class CallSender {
         if (first === 'created')
           return Promise.any([plain, pursue()]).catch((all: AggregateError) => {
             const [ofPlain, ofTask] = all.errors;
-            throw this.mayHaveGotThrough(ofPlain) ? ofTask : ofPlain;
+            throw this.mayHaveArrived(ofPlain) ? ofTask : ofPlain;
           });
         // Refused because the name is taken means: an earlier attempt got through.
         const isTaken = first.error instanceof RemoteError && first.error.rpcCode === invalidParams;
-        if (!isTaken && !this.mayHaveGotThrough(first.error)) throw first.error;
+        if (!isTaken && !this.mayHaveArrived(first.error)) throw first.error;
         return pursue({ unknownForMs: isTaken ? 0 : creationMs }).catch((error: unknown) => {
           throw isTaken ? first.error : error;
         });
@@ -224,7 +226,7 @@ export class CallSender {
 
   // --- What comes unasked ---------------------------------------------------------------------------------
 
-  heard(method: string, params: JsonObject): void {
+  onNotification(method: string, params: JsonObject): void {
     if (method === createdNotification) {
       this.#created.get(taskIn(params._meta) ?? '')?.();
     } else if (method === 'notifications/progress') {

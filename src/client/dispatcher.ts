@@ -36,24 +36,24 @@ const done = new Error('The request is over.');
 
 type Waiting = PromiseWithResolvers<JsonObject> & { readonly transport: Transport };
 
-export type Notified = (method: string, params: JsonObject) => void;
+export type NotificationListener = (method: string, params: JsonObject) => void;
 
 /** What a connection tells of what comes in. */
-export interface Hearing {
-  readonly onNotification: Notified;
-  readonly onRequest: Requested;
+export interface IncomingListeners {
+  readonly onNotification: NotificationListener;
+  readonly onRequest: RequestInterceptor;
   /** An answer of ours to a request of the peer, or its refusal, has got there. */
   readonly onResponded: (id: string | number) => void;
 }
 
 /** A request of the server's that the SDK is not to see; undefined if it is. */
-export type Requested = (
+export type RequestInterceptor = (
   request: Message & { readonly id: string | number },
 ) => Promise<{ readonly result: JsonObject } | { readonly error: object }> | undefined;
 
 export class Dispatcher implements RemotePeer {
   readonly #timeoutMs: number;
-  readonly #hearing: Hearing;
+  readonly #hearing: IncomingListeners;
   readonly #pending = new Map<string, Waiting>();
   /** What every request of 2026-07-28 says of its client; taken from what the SDK sends. */
   #envelope: JsonObject | undefined;
@@ -61,7 +61,7 @@ export class Dispatcher implements RemotePeer {
   /** What the transport complained of in this turn of the event loop. */
   #complaint: string | undefined;
 
-  constructor(timeoutMs: number, hearing: Hearing) {
+  constructor(timeoutMs: number, hearing: IncomingListeners) {
     this.#timeoutMs = timeoutMs;
     this.#hearing = hearing;
   }
@@ -91,7 +91,7 @@ export class Dispatcher implements RemotePeer {
   }
 
   /** Once it is: from here on its messages pass by here first. */
-  take(transport: Transport, isModern: boolean): void {
+  attach(transport: Transport, isModern: boolean): void {
     this.#transport = transport;
     // What the server was asked before it was known to be an older one is not what it is told from then on.
     if (!isModern) this.#envelope = undefined;
@@ -116,7 +116,7 @@ export class Dispatcher implements RemotePeer {
   }
 
   /** Is it known what every request of 2026-07-28 says of its client? */
-  get isAddressed(): boolean {
+  get hasEnvelope(): boolean {
     return this.#envelope !== undefined;
   }
 
@@ -183,7 +183,7 @@ export class Dispatcher implements RemotePeer {
     return 'terminateSession' in transport && this.#envelope !== undefined;
   }
 
-  #answersIt(request: Parameters<Requested>[0]): boolean {
+  #answersIt(request: Parameters<RequestInterceptor>[0]): boolean {
     const transport = this.#transport;
     const answering = this.#hearing.onRequest(request);
     void answering

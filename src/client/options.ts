@@ -7,7 +7,7 @@ import type { RemoteProgress, TreeLimits } from '../remote-tasks/remote-task.ts'
 import type { PaceOptions } from '../remote-tasks/retry-loop.ts';
 import type { TaskUpdate } from '../remote-tasks/task-poller.ts';
 import type { CallRegistry } from './call-registry.ts';
-import type { Notified, Requested } from './dispatcher.ts';
+import type { NotificationListener, RequestInterceptor } from './dispatcher.ts';
 import type { AnswerQuestion, QuestionKind } from './questions/question-callback.ts';
 
 export interface ConnectTasksOptions {
@@ -42,21 +42,21 @@ export interface ConnectTasksOptions {
   /** Refuses tasks that were not asked for, and results where a task was, as 2025-11-25 has it. */
   readonly strict?: boolean;
   /** Makes tasks of what servers ask, where they want that. */
-  readonly hosts?: (about: Hosted) => Hosting;
+  readonly createTaskHost?: (about: TaskHostContext) => TaskHost;
   /** Hears of everything that happens to calls, to be logged. */
   readonly onEvent?: (event: CallEvent) => void;
 }
 
 /** What there is to know for whoever makes tasks of a server's questions. */
-export interface Hosted {
+export interface TaskHostContext {
   opening(): { readonly protocolVersion?: unknown; readonly capabilities?: unknown };
   notify(message: { method: string; params: JsonObject }): Promise<void>;
 }
 
-export interface Hosting {
+export interface TaskHost {
   readonly capabilities: JsonObject;
-  readonly request: Requested;
-  readonly heard: Notified;
+  readonly request: RequestInterceptor;
+  readonly onNotification: NotificationListener;
   close(): Promise<void>;
 }
 

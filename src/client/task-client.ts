@@ -11,19 +11,19 @@ import { Pace } from '../remote-tasks/retry-loop.ts';
 import { Gone, mostAtOnce, TaskPoller } from '../remote-tasks/task-poller.ts';
 import { runtime } from '../runtime/runtime.ts';
 import { Semaphore } from '../runtime/semaphore.ts';
-import { CallHandle, type LiveCall, overWith, type TaskHandle } from './call-handle.ts';
+import { CallHandle, controllerFor, type LiveCall, type TaskHandle } from './call-handle.ts';
 import { CallRecords, toolOf } from './call-records.ts';
 import { type CallRecord, type CallRegistry, newRecord } from './call-registry.ts';
 import { CallSender, checkResult, type GetPromptResult, type ReadResourceResult } from './call-sender.ts';
 import { listedTasks } from './listing.ts';
-import type { CallOptions, ConnectTasksOptions, Hosting } from './options.ts';
+import type { CallOptions, ConnectTasksOptions, TaskHost } from './options.ts';
 import { PushedQuestions } from './questions/pushed-questions.ts';
 import { type AnswerQuestion, capabilitiesFor } from './questions/question-callback.ts';
 import { TaskSubscription } from './task-subscription.ts';
-import { type Agreement, Connection, type Opens } from './transports/reconnecting.ts';
+import { type Agreement, Connection, type OpenTransport } from './transports/reconnecting.ts';
 import type { ArgumentsMember, CallArguments, HandleResult, ResultOfCall, ToolName } from './typed-tools.ts';
 
-export type { CallEvent, CallOptions, ConnectTasksOptions, Hosted, Hosting } from './options.ts';
+export type { CallEvent, CallOptions, ConnectTasksOptions, TaskHost, TaskHostContext } from './options.ts';
 
 /** Typed by the tools of its server, if they are given: `connectTasks<typeof tools>(…)`. */
 export class TaskClient<Tools = unknown> implements AsyncDisposable {
@@ -41,10 +41,10 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
   readonly #closed = new AbortController();
   readonly #reconnectTimeoutMs: number;
   readonly #maxResultSize: number;
-  readonly #hosting: Hosting | undefined;
+  readonly #hosting: TaskHost | undefined;
   #server: string | undefined;
 
-  constructor(client: Client, transport: Transport | Opens, options: ConnectTasksOptions) {
+  constructor(client: Client, transport: Transport | OpenTransport, options: ConnectTasksOptions) {
     this.#options = options;
     this.#pace = new Pace(options.pace);
     this.#reconnectTimeoutMs = toMs(options.reconnectTimeout ?? '10m');
@@ -52,7 +52,7 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
     this.#handles = options.registry;
     this.#ledger = new CallRecords(options.registry, options.onEvent);
     const { answer, answers = answer ? ['form', 'url'] : [], drafts = [] } = options;
-    this.#hosting = options.hosts?.({
+    this.#hosting = options.createTaskHost?.({
       opening: () => ({
         protocolVersion: client.getNegotiatedProtocolVersion(),
         capabilities: client.getServerCapabilities(),
@@ -65,30 +65,30 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
       capabilities: { ...capabilitiesFor(answers), ...this.#hosting?.capabilities },
       timeoutMs: toMs(options.requestTimeout ?? '30s'),
       onNotification: (method, params) => {
-        this.#listening.heard(method, params);
-        this.#calls.heard(method, params);
-        this.#hosting?.heard(method, params);
+        this.#listening.onNotification(method, params);
+        this.#calls.onNotification(method, params);
+        this.#hosting?.onNotification(method, params);
       },
-      onRequest: (request) => this.#hosting?.request(request) ?? this.#questions.came(request),
+      onRequest: (request) => this.#hosting?.request(request) ?? this.#questions.onRequest(request),
       onResponded: (id) => this.#questions.responded(id),
     });
     this.#listening = new TaskSubscription(this.#connection.dispatcher, () => this.#connection.isModern);
     this.#questions = new PushedQuestions(client, answer, answers, (taskId) =>
-      this.#ledger.keptFor(taskId, this.#server!, (id) => this.#parentOf(id)),
+      this.#ledger.answersFor(taskId, this.#server!, (id) => this.#parentOf(id)),
     );
     this.#calls = new CallSender(this.#connection, {
       ...options,
       pace: this.#pace,
       reconnectTimeoutMs: this.#reconnectTimeoutMs,
       questions: this.#questions,
-      ledger: this.#ledger,
+      records: this.#ledger,
     });
   }
 
   async connect(): Promise<Agreement> {
     const agreement = await this.#connection.connect();
     this.#server ??= this.#options.server ?? this.client.getServerVersion()?.name ?? 'unknown';
-    this.#ledger.tidy(this.#server);
+    this.#ledger.prune(this.#server);
     return agreement;
   }
 
@@ -153,8 +153,8 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
   async resume(id: string, options: Pick<CallOptions, 'answer'> = {}): Promise<TaskHandle> {
     // A detached handle gives no result. Who resumes its call waits until it has ended, and then gets a new one.
     for (let live = this.#live.get(id); live; live = this.#live.get(id)) {
-      if (!live.handle.over.signal.aborted) return live.handle;
-      await live.left;
+      if (!live.handle.detached.signal.aborted) return live.handle;
+      await live.settled;
     }
     const record = this.#handles.get(id);
     if (!record) throw new TaskLost(id, 'there is no such handle here.');
@@ -191,13 +191,13 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
   // --- From a call to a handle ----------------------------------------------------------------------------
 
   async #begin(record: CallRecord, options: CallOptions): Promise<TaskHandle> {
-    const over = overWith(options.signal);
+    const over = controllerFor(options.signal);
     if (this.#connection.dialect === originalTasks) return this.#beginOriginal(record, options, over);
     try {
       return await this.#send(this.#handleOf(record, over), record, options);
     } catch (error) {
       // What the server refused has no task, and no handle either; what may have got through can be taken up again.
-      if (!over.signal.aborted && !this.#calls.mayHaveGotThrough(error)) this.#handles.delete(record.id);
+      if (!over.signal.aborted && !this.#calls.mayHaveArrived(error)) this.#handles.delete(record.id);
       this.#calls.forget(record);
       over.abort();
       throw error;
@@ -206,7 +206,7 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
 
   /** Sends a call, and writes down what came of it. Its handle has ended then, or its task is pursued. */
   async #send(handle: CallHandle, record: CallRecord, options: CallOptions): Promise<TaskHandle> {
-    const { over } = handle;
+    const { detached: over } = handle;
     const { dialect } = this.#connection;
     const reply = await this.#calls.send(record, { ...options, signal: over.signal });
     if (reply.kind === 'result') {
@@ -237,16 +237,16 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
   #takeUp(record: CallRecord, { answer }: Pick<CallOptions, 'answer'>): TaskHandle {
     const handle = this.#handleOf(record);
     if (record.taskId !== undefined) return this.#pursue(handle, record, { answer });
-    if (!this.#calls.canBeSentAgain) {
+    if (!this.#calls.canResend) {
       const why =
         'the host ended before the server answered, and the server cannot be asked whether it was called.';
       return this.#end(handle, record, { kind: 'lost', why });
     }
     const left = this.#send(handle, record, { ...(answer && { answer }) }).catch((error: unknown) => {
       this.#live.delete(record.id);
-      this.#failed(handle, record, handle.over.signal.aborted ? new Detached() : error);
+      this.#failed(handle, record, handle.detached.signal.aborted ? new Detached() : error);
     });
-    this.#live.set(record.id, { handle, left });
+    this.#live.set(record.id, { handle, settled: left });
     return handle;
   }
 
@@ -262,7 +262,7 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
       return handle;
     }
     const tasks = new Set([taskId]);
-    const kept = this.#ledger.kept(record.id);
+    const kept = this.#ledger.answersOf(record.id);
     const pursuit = new TaskPoller(taskId, {
       peer: this.#connection,
       dialect,
@@ -271,23 +271,23 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
       answering: this.#questions.answeringOf(kept, answer),
       news: this.#listening,
       onUpdate: (update) => {
-        handle.tell(update);
+        handle.emit(update);
         this.#ledger.log(record, update.type, update.type === 'status' ? update.task.status : undefined);
         if (update.type === 'status') this.#questions.statusSeen(update.task, kept);
-        if (update.type === 'child') this.#ledger.belongs(update.taskId, record);
+        if (update.type === 'child') this.#ledger.addTask(update.taskId, record);
         if (update.type === 'child') tasks.add(update.taskId);
       },
-      signal: handle.over.signal,
+      signal: handle.detached.signal,
       reconnectTimeoutMs: this.#reconnectTimeoutMs,
       maxResultSize: this.#maxResultSize,
       first,
       ...(this.#options.limits && { limits: this.#options.limits }),
     });
-    handle.pursued(taskId, pursuit);
-    this.#ledger.belongs(taskId, record);
-    this.#calls.onProgress(record, (progress) => handle.tell({ type: 'progress', taskId, ...progress }));
+    handle.setPoller(taskId, pursuit);
+    this.#ledger.addTask(taskId, record);
+    this.#calls.onProgress(record, (progress) => handle.emit({ type: 'progress', taskId, ...progress }));
     if (interim !== undefined)
-      runtime.setImmediate(() => handle.tell({ type: 'interim', taskId, text: interim }));
+      runtime.setImmediate(() => handle.emit({ type: 'interim', taskId, text: interim }));
     const left = race((options) => pursuit.run(options))
       .catch(endingOf)
       .then((ending) => {
@@ -299,9 +299,9 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
         handle.detach();
         this.#live.delete(record.id);
         this.#calls.forget(record);
-        this.#ledger.release(tasks);
+        this.#ledger.removeTasks(tasks);
       });
-    this.#live.set(record.id, { handle, left });
+    this.#live.set(record.id, { handle, settled: left });
     return handle;
   }
 

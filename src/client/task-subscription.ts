@@ -17,7 +17,7 @@ interface Subscription {
   readonly id: string;
   readonly over: AbortController;
   /** Of which the server says that it will tell; empty until it has said so. */
-  heard: ReadonlySet<string>;
+  acknowledged: ReadonlySet<string>;
 }
 
 export class TaskSubscription implements News {
@@ -53,7 +53,7 @@ export class TaskSubscription implements News {
   }
 
   /** What came in; whichever dialect it is told in, it says which task it is about. */
-  heard(method: string, params: JsonObject): void {
+  onNotification(method: string, params: JsonObject): void {
     if (method === 'notifications/tasks' || method === 'notifications/tasks/status')
       this.#nudge([String(params.taskId)]);
     if (method === 'notifications/subscriptions/acknowledged') this.#acknowledged(params);
@@ -65,7 +65,7 @@ export class TaskSubscription implements News {
   }
 
   #isHeard(taskId: string): boolean {
-    return this.#subscriptions.some(({ heard }) => heard.has(taskId));
+    return this.#subscriptions.some(({ acknowledged: heard }) => heard.has(taskId));
   }
 
   #nudge(taskIds: Iterable<string>): void {
@@ -76,7 +76,7 @@ export class TaskSubscription implements News {
     const latest = this.#subscriptions.at(-1);
     if (!latest || !isJsonObject(meta) || meta[subscriptionIdKey] !== latest.id) return;
     const taskIds = isJsonObject(notifications) ? notifications.taskIds : undefined;
-    latest.heard = new Set(Array.isArray(taskIds) ? (taskIds as string[]) : []);
+    latest.acknowledged = new Set(Array.isArray(taskIds) ? (taskIds as string[]) : []);
     this.#keepOnly([latest]);
     this.#failures = 0;
   }
@@ -108,10 +108,10 @@ export class TaskSubscription implements News {
     const taskIds = [...this.#nudges.keys()];
     if (taskIds.every((taskId) => this.#isHeard(taskId))) return;
     // One that was never acknowledged serves nobody.
-    this.#keepOnly(this.#subscriptions.filter(({ heard }) => heard.size > 0));
+    this.#keepOnly(this.#subscriptions.filter(({ acknowledged: heard }) => heard.size > 0));
     const over = new AbortController();
     const id = this.#dispatcher.newRequestId();
-    const latest: Subscription = { id, over, heard: new Set() };
+    const latest: Subscription = { id, over, acknowledged: new Set() };
     this.#subscriptions = [...this.#subscriptions, latest];
     this.#openedAt = runtime.monotonic();
     const message = { method: 'subscriptions/listen', params: { notifications: { taskIds } } };
@@ -127,6 +127,6 @@ export class TaskSubscription implements News {
     this.#subscriptions = this.#subscriptions.filter((one) => one !== ended);
     if (!isLatest) return;
     this.#renewSoon(backoffMs(backoff, this.#failures++));
-    this.#nudge(ended.heard);
+    this.#nudge(ended.acknowledged);
   }
 }

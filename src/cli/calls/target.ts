@@ -123,7 +123,7 @@ export async function connectTo(
   });
   let program: ProgramTransport | undefined;
   const started = (command: Program) => {
-    program = new ProgramTransport(command, program?.endsWhenAsked);
+    program = new ProgramTransport(command, program?.exitsOnProbe);
     return program;
   };
   try {
@@ -135,7 +135,7 @@ export async function connectTo(
       target: kept as unknown as JsonObject,
     });
   } catch (error) {
-    throw unreachable(error, target, program?.complaint);
+    throw unreachable(error, target, program?.lastStderrLine);
   }
 }
 

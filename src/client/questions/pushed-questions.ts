@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { UnknownQuestion } from '../../remote-tasks/errors.ts';
 import { type Answering, isKnown, refusalOf } from '../../remote-tasks/questions.ts';
 import { isOver, type Message, type RemoteTask } from '../../remote-tasks/remote-task.ts';
-import type { Kept } from '../call-records.ts';
+import type { CallAnswers } from '../call-records.ts';
 import {
   type AnswerQuestion,
   type Asked,
@@ -40,7 +40,7 @@ interface Context {
 
 export class PushedQuestions {
   readonly #answer: AnswerQuestion | undefined;
-  readonly #keptFor: (taskId: string) => Promise<Kept | undefined>;
+  readonly #keptFor: (taskId: string) => Promise<CallAnswers | undefined>;
   /** Questions that are being answered: a second delivery of the same waits for the first. */
   readonly #asking = new Map<string, Asking>();
   readonly #client: Client;
@@ -53,7 +53,7 @@ export class PushedQuestions {
     client: Client,
     answer: AnswerQuestion | undefined,
     kinds: readonly QuestionKind[],
-    keptFor: (taskId: string) => Promise<Kept | undefined>,
+    keptFor: (taskId: string) => Promise<CallAnswers | undefined>,
   ) {
     this.#client = client;
     this.#answer = answer;
@@ -73,7 +73,7 @@ export class PushedQuestions {
   }
 
   /** How a pursuit answers what it finds. */
-  answeringOf(kept: Kept, by?: AnswerQuestion): Answering {
+  answeringOf(kept: CallAnswers, by?: AnswerQuestion): Answering {
     return {
       answer: (question, signal) => this.answer(question, signal, by),
       recall: (taskId, key) => kept.answer(place(taskId, key)),
@@ -92,7 +92,7 @@ export class PushedQuestions {
   }
 
   /** A request of the server came in. The SDK refuses what nobody handles, and its task may wait all the same. */
-  came({ id, method, params }: Message & { readonly id: string | number }): undefined {
+  onRequest({ id, method, params }: Message & { readonly id: string | number }): undefined {
     const taskId = taskIn(params._meta);
     if (taskId === undefined || isKnown(method) || this.#afterwards.size + this.#unknown.size >= mostUnknown)
       return;
@@ -111,7 +111,7 @@ export class PushedQuestions {
   }
 
   /** A task that goes on has taken its answers: the same question would be another one. */
-  statusSeen(task: RemoteTask, kept: Kept): void {
+  statusSeen(task: RemoteTask, kept: CallAnswers): void {
     if (task.status === 'input_required') return;
     kept.forget((at) => at.startsWith(`${task.taskId} ~`));
     if (!isOver(task)) return;
@@ -145,7 +145,12 @@ export class PushedQuestions {
     return given;
   }
 
-  #askOnce(at: string, question: Asked, kept: Kept | undefined, signal: AbortSignal): Promise<JsonObject> {
+  #askOnce(
+    at: string,
+    question: Asked,
+    kept: CallAnswers | undefined,
+    signal: AbortSignal,
+  ): Promise<JsonObject> {
     const { answer, over } = this.#asking.get(at) ?? this.#ask(at, question, kept);
     // A lost connection takes no question back: it comes again on the next, and the answer is kept for it.
     const takeBack = () => {
@@ -155,7 +160,7 @@ export class PushedQuestions {
     return answer.finally(() => signal.removeEventListener('abort', takeBack));
   }
 
-  #ask(at: string, question: Asked, kept: Kept | undefined): Asking {
+  #ask(at: string, question: Asked, kept: CallAnswers | undefined): Asking {
     const over = new AbortController();
     const answer = this.answer(question, over.signal)
       .then((given) => {

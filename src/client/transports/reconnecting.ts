@@ -15,11 +15,11 @@ import {
 import type { RemotePeer } from '../../remote-tasks/task-poller.ts';
 import { backoffMs } from '../../runtime/backoff.ts';
 import { maxTimeoutMs, runtime } from '../../runtime/runtime.ts';
-import { Dispatcher, type Hearing } from '../dispatcher.ts';
+import { Dispatcher, type IncomingListeners } from '../dispatcher.ts';
 
-export type Opens = () => Transport | Promise<Transport>;
+export type OpenTransport = () => Transport | Promise<Transport>;
 
-export interface ConnectionOptions extends Hearing {
+export interface ConnectionOptions extends IncomingListeners {
   readonly drafts: Drafts;
   /** Speak SEP-1686, whatever else the server has. */
   readonly isOriginal: boolean;
@@ -43,7 +43,7 @@ const drainMs = 1_000;
 export class Connection implements RemotePeer {
   readonly client: Client;
   readonly dispatcher: Dispatcher;
-  readonly #open: Opens;
+  readonly #open: OpenTransport;
   readonly #canReopen: boolean;
   readonly #options: ConnectionOptions;
   #opening: Promise<void> | undefined;
@@ -52,7 +52,7 @@ export class Connection implements RemotePeer {
   #agreed = neverConnected;
   #failed: { readonly error: Error; readonly times: number; readonly until: number } | undefined;
 
-  constructor(client: Client, transport: Transport | Opens, options: ConnectionOptions) {
+  constructor(client: Client, transport: Transport | OpenTransport, options: ConnectionOptions) {
     this.client = client;
     this.#options = options;
     this.#canReopen = typeof transport === 'function';
@@ -80,9 +80,9 @@ export class Connection implements RemotePeer {
       timeout: Math.min(this.#options.timeoutMs, maxTimeoutMs),
     });
     const isModern = this.client.getProtocolEra() === 'modern';
-    this.dispatcher.take(transport, isModern);
+    this.dispatcher.attach(transport, isModern);
     // On its own pipes the SDK asks a throw-away process what it speaks: what requests say is known with the first.
-    if (isModern && !this.dispatcher.isAddressed) await this.client.discover();
+    if (isModern && !this.dispatcher.hasEnvelope) await this.client.discover();
     const capabilities = this.client.getServerCapabilities();
     const instructions = this.client.getInstructions();
     this.#agreed = {

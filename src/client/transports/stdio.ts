@@ -36,9 +36,9 @@ export class ProgramTransport implements Transport {
   onerror?: (error: Error) => void;
   onmessage?: NonNullable<Transport['onmessage']>;
   /** It ended when it was asked the question of the beginning. */
-  endsWhenAsked: boolean;
+  exitsOnProbe: boolean;
   /** The last line that it wrote beside the protocol, which may say why it ended. */
-  complaint: string | undefined;
+  lastStderrLine: string | undefined;
   readonly #program: Program;
   #process: StdioClientTransport;
   /** The question of the beginning, as long as it has not been answered. */
@@ -50,7 +50,7 @@ export class ProgramTransport implements Transport {
   /** A program that is known to end when it is asked is not asked again. */
   constructor(program: Program, endsWhenAsked = false) {
     this.#program = program;
-    this.endsWhenAsked = endsWhenAsked;
+    this.exitsOnProbe = endsWhenAsked;
     this.#process = this.#newProcess();
   }
 
@@ -76,7 +76,7 @@ export class ProgramTransport implements Transport {
     const isQuestion = 'method' in message && 'id' in message && message.method === 'server/discover';
     if (isQuestion && !this.#isUnderWay) {
       const { id } = message;
-      if (this.endsWhenAsked) return queueMicrotask(() => this.#refuse(id));
+      if (this.exitsOnProbe) return queueMicrotask(() => this.#refuse(id));
       this.#asked = id;
     } else this.#setUnderWay();
     return this.#process.send(message);
@@ -98,10 +98,10 @@ export class ProgramTransport implements Transport {
     });
     // Not public: if it is called otherwise one day, large messages are read slowly again.
     Object.assign(transport, { _readBuffer: new Lines(largestMessage) });
-    this.complaint = undefined;
+    this.lastStderrLine = undefined;
     transport.stderr?.on('data', (chunk: Buffer) => {
       const line = chunk.subarray(-longestComplaint).toString().trimEnd().split('\n').at(-1);
-      if (line) this.complaint = line;
+      if (line) this.lastStderrLine = line;
     });
     transport.onmessage = (message) => {
       if (!('method' in message) && message.id === this.#asked) this.#setUnderWay();
@@ -118,7 +118,7 @@ export class ProgramTransport implements Transport {
 
   async #startAgain(asked: RequestId): Promise<void> {
     this.#asked = undefined;
-    this.endsWhenAsked = true;
+    this.exitsOnProbe = true;
     this.#process = this.#newProcess();
     try {
       await this.#process.start();
