@@ -13,12 +13,16 @@ import {
 } from './client/questions/question-callback.ts';
 import {
   TaskClient,
+  type ConnectTasksOptions as TaskClientOptions,
   type TaskHost,
   type TaskHostContext,
-  type ConnectTasksOptions as WithHandles,
 } from './client/task-client.ts';
 import { type HttpOptions, httpTransport } from './client/transports/http.ts';
-import { answering, ClientHostedTasks, type Engine } from './client-hosted-tasks/client-hosted-tasks.ts';
+import {
+  ClientHostedTasks,
+  type Engine,
+  questionHandler,
+} from './client-hosted-tasks/client-hosted-tasks.ts';
 import { drafts as allDrafts, type Draft } from './dialects/drafts/flags.ts';
 import { invalidParams } from './dialects/json-rpc.ts';
 import { ProtocolError } from './engine/replay/recorded-error.ts';
@@ -63,15 +67,17 @@ export type { PolledTask, TaskUpdate } from './remote-tasks/task-poller.ts';
 export type { Encryption } from './stores/shared/encryption/keys.ts';
 export { sqliteCallRegistry } from './stores/sqlite/call-registry.ts';
 
-export interface ConnectTasksOptions extends Omit<WithHandles, 'registry' | 'hosts'>, HttpOptions {
+export interface ConnectTasksOptions
+  extends Omit<TaskClientOptions, 'registry' | 'createTaskHost'>,
+    HttpOptions {
   /**
-   * Makes tasks of what the server asks, where it wants that (2025-11-25): it gets a handle, and may come back for the
-   * answer. Where these tasks are kept: `'memory:'`, `'sqlite:PATH'`, or a store.
+   * Runs questions of the server as tasks if the server requests that (2025-11-25), and keeps these tasks here:
+   * `'memory:'`, `'sqlite:PATH'`, or a store.
    */
   readonly hostedTasks?: string | TasksOptions['store'];
   /**
-   * Where handles are kept: a registry, `'memory:'`, or `'sqlite:PATH'`. By default a SQLite file in the user's data
-   * folder, so that a host that was killed finds its calls again.
+   * The call registry: an object, `'memory:'`, or `'sqlite:PATH'`. By default a SQLite file in the user's data folder, so
+   * that a host can resume its calls after a crash.
    */
   readonly registry?: CallRegistry | string;
 }
@@ -84,33 +90,29 @@ function unknownLocation(location: string, what: string): InvalidOptions {
 }
 
 /**
- * Connects a client of the SDK to a server, at a URL or over transports, and gives what calls its tools. To be called
- * instead of `client.connect`, because what a client can do has to be said when it connects. With the type of the server's
- * tools, calls are typed: `connectTasks<typeof tools>(…)`.
+ * Connects an SDK client to a server, at a URL or over a transport, and returns a `TaskClient` to call its tools. Call it
+ * instead of `client.connect`, because it must declare capabilities before the connection opens. With the type of the
+ * server's tools, calls are typed: `connectTasks<typeof tools>(…)`.
  */
 export async function connectTasks<Tools = unknown>(
   client: Client,
   where: string | URL | Transport | (() => Transport | Promise<Transport>),
   options: ConnectTasksOptions = {},
 ): Promise<TaskClient<Tools>> {
-  const {
-    registry: handles = `sqlite:${join(dataFolder(), 'handles.db')}`,
-    hostedTasks: hosts,
-    ...others
-  } = options;
+  const { registry = `sqlite:${join(dataFolder(), 'handles.db')}`, hostedTasks, ...others } = options;
   const rest = { ...others, ...(others.answer && { answer: asDeclared(others.answer, others.answers) }) };
   const isAddress = typeof where === 'string' || where instanceof URL;
   const url = isAddress ? new URL(where) : undefined;
   const transport = isAddress ? () => httpTransport(new URL(where), options) : where;
-  const host = hosts === undefined ? undefined : hostOf(client, url, hosts, rest);
+  const host = hostedTasks === undefined ? undefined : taskHostFor(client, url, hostedTasks, rest);
   const tasks = new TaskClient<Tools>(client, transport, {
     ...rest,
-    ...(host && { createTaskHost: host.meet }),
-    registry: typeof handles === 'string' ? openCallRegistry(handles) : handles,
+    ...(host && { createTaskHost: host.create }),
+    registry: typeof registry === 'string' ? openCallRegistry(registry) : registry,
   });
   await tasks.connect();
   try {
-    await host?.begin();
+    await host?.start();
   } catch (error) {
     await tasks.close();
     throw error;
@@ -118,22 +120,22 @@ export async function connectTasks<Tools = unknown>(
   return tasks;
 }
 
-/** A host is only asked what it said it can answer, whatever way a question comes. */
+/** Passes on only the declared kinds of questions, however they arrive. */
 function asDeclared(
   answer: AnswerQuestion,
   kinds: readonly QuestionKind[] = ['form', 'url'],
 ): AnswerQuestion {
   return async (question, signal) => {
     if (kinds.includes(question.kind)) return answer(question, signal);
-    throw new ProtocolError(invalidParams, `Nobody here can answer such a question (${question.kind}).`);
+    throw new ProtocolError(invalidParams, `This client cannot answer such a question (${question.kind}).`);
   };
 }
 
-/** People take their time, and none has to wait until another has answered. */
-const questionsAtOnce = 1_000;
+/** High, because a question may wait for its answer for a long time, and must not block others. */
+const maxConcurrentQuestions = 1_000;
 
-/** The engine of a server, in a client: what is asked as a task is answered, whatever happens to this process. */
-function hostOf(
+/** The task host of a client. It runs a server's engine, so that questions survive a crash of this process. */
+function taskHostFor(
   client: Client,
   url: URL | undefined,
   where: string | TasksOptions['store'],
@@ -148,8 +150,8 @@ function hostOf(
   let tasks: Tasks | undefined;
 
   /**
-   * Whose tasks are whose. Anybody can give a server any name, so the address counts too, where there is one; a host
-   * that knows its servers by names of its own says so.
+   * The owner of the tasks. Servers choose their own names, so the address is part of it, if there is one. A name that
+   * the host has set is used alone.
    */
   const server = () => {
     if (named !== undefined) return `host's ${named}`;
@@ -159,37 +161,37 @@ function hostOf(
 
   const ask = async ({ method, params }: { method: string; params: JsonObject }, signal: AbortSignal) => {
     const question = asQuestion({ key: await keyOf(method, params), method, params });
-    if (!question || !answer) throw new ProtocolError(invalidParams, `Nobody here can answer ${method}.`);
+    if (!question || !answer) throw new ProtocolError(invalidParams, `This client cannot answer ${method}.`);
     return answer(question, signal);
   };
 
   return {
-    meet(about: TaskHostContext): TaskHost {
-      const receiver = new ClientHostedTasks({
+    create(context: TaskHostContext): TaskHost {
+      const hostedTasks = new ClientHostedTasks({
         methods,
         engine: engine.promise,
         drafts: new Set<Draft>(drafts === 'all' ? allDrafts : drafts),
         owner: server,
-        server: () => about.opening(),
-        notify: (message) => about.notify(message),
+        server: () => context.opening(),
+        notify: (message) => context.notify(message),
       });
       return {
-        capabilities: receiver.capabilities,
-        request: (request) => receiver.request(request),
-        onNotification: (method, params) => receiver.onNotification(method, params),
+        capabilities: hostedTasks.capabilities,
+        request: (request) => hostedTasks.request(request),
+        onNotification: (method, params) => hostedTasks.onNotification(method, params),
         close: async () => {
-          receiver.close();
+          hostedTasks.close();
           await tasks?.close();
         },
       };
     },
 
-    /** Once the server is known: what it asked of an earlier process is asked again. */
-    async begin(): Promise<void> {
+    /** To be called once the server is known. Open questions of earlier processes are asked again. */
+    async start(): Promise<void> {
       const version = (await digestOf(server())).slice(0, 16);
-      const handlers = new Map(methods.map((method) => [method, answering(method, version, ask)]));
+      const handlers = new Map(methods.map((method) => [method, questionHandler(method, version, ask)]));
       tasks = createTasks({ store, tools: [...handlers.values()] });
-      await tasks.work({ concurrency: questionsAtOnce, grace: '100ms' });
+      await tasks.work({ concurrency: maxConcurrentQuestions, grace: '100ms' });
       engine.resolve({ tasks, handlers });
     },
   };
@@ -204,7 +206,7 @@ export function openCallRegistry(location: string): CallRegistry {
   return location === 'memory:' ? memoryCallRegistry() : sqliteCallRegistry(pathIn(location, 'handles'));
 }
 
-/** The path in `sqlite:PATH`. Stores in memory have `memory:` as theirs. */
+/** The path in `sqlite:PATH`, or `memory:`. */
 function pathIn(location: string, what: string): string {
   if (location === 'memory:') return location;
   const path = location.startsWith('sqlite:') ? location.slice('sqlite:'.length) : '';
@@ -212,7 +214,7 @@ function pathIn(location: string, what: string): string {
   return path;
 }
 
-/** Where programs of this user keep their data. */
+/** The folder for Holdfast's data of this user. */
 export function dataFolder(): string {
   const { XDG_DATA_HOME, LOCALAPPDATA } = process.env;
   if (process.platform === 'win32' && LOCALAPPDATA) return join(LOCALAPPDATA, 'holdfast');

@@ -114,7 +114,7 @@ test('a running call has time to finish after SIGTERM', async () => {
   await using client = await connectOurClient(gateway.url, { isModern: true });
   await client.tasks.call('write', { file, ms: 1_500 });
   expect(await gateway.kill('SIGTERM')).toBe(0);
-  expect(lines()).toEqual(['startedAt', 'done']);
+  expect(lines()).toEqual(['begun', 'done']);
 });
 
 test('SIGTERM before a server has answered stops it before it is ready', async () => {

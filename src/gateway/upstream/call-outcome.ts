@@ -68,7 +68,7 @@ export function outcomeOfError(error: unknown): UpstreamOutcome {
 }
 
 /** The result of the task. Throws if the call has none. */
-export function resultOf(ending: UpstreamOutcome, what: string): JsonObject {
+export function resultFrom(ending: UpstreamOutcome, what: string): JsonObject {
   switch (ending.kind) {
     case 'result':
       return withoutUpstreamFields(ending.result);

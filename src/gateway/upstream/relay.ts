@@ -14,7 +14,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
 import { CancellableWait } from '../../remote-tasks/retry-loop.ts';
 import type { Head } from '../../server/calls/tool-call.ts';
-import { failureOfCall, resultOf, type UpstreamOutcome } from './call-outcome.ts';
+import { failureOfCall, resultFrom, type UpstreamOutcome } from './call-outcome.ts';
 import type { Call, Upstream } from './upstream.ts';
 import {
   type Conversation,
@@ -102,7 +102,7 @@ function withoutTicket(call: Json): Json {
 /** The outcome of a call without a task. It is JSON already and not stored, so it needs no validation. */
 function outcomeOfEnding(ending: UpstreamOutcome, what: string): Outcome {
   try {
-    const value = resultOf(ending, what);
+    const value = resultFrom(ending, what);
     return value.isError === true
       ? { kind: 'result', isError: true, value }
       : { kind: 'result', isError: false, value };
@@ -157,7 +157,7 @@ class Relay {
       this.#upstreamCall.task = task;
       event = await this.#step('call', attempt, (key) => this.#start(0, key));
     }
-    return resultOf(event.ending, this.#label);
+    return resultFrom(event.ending, this.#label);
   }
 
   /** The pass in which the call starts. A later pass does not know whether it did. */
