@@ -76,8 +76,8 @@ export interface ConnectTasksOptions
    */
   readonly hostedTasks?: string | TasksOptions['store'];
   /**
-   * The call registry: an object, `'memory:'`, or `'sqlite:PATH'`. By default a SQLite file in the user's data folder, so
-   * that a host can resume its calls after a crash.
+   * The call registry: an object, `'memory:'`, or `'sqlite:PATH'`. By default a SQLite file in the user's data folder,
+   * so that a host can resume its calls after a crash.
    */
   readonly registry?: CallRegistry | string;
 }
@@ -90,9 +90,9 @@ function unknownLocation(location: string, what: string): InvalidOptions {
 }
 
 /**
- * Connects an SDK client to a server, at a URL or over a transport, and returns a `TaskClient` to call its tools. Call it
- * instead of `client.connect`, because it must declare capabilities before the connection opens. With the type of the
- * server's tools, calls are typed: `connectTasks<typeof tools>(…)`.
+ * Connects an SDK client to a server, at a URL or over a transport, and returns a `TaskClient` to call its tools. Call
+ * it instead of `client.connect`, because it must declare capabilities before the connection opens. With the type of
+ * the server's tools, calls are typed: `connectTasks<typeof tools>(…)`.
  */
 export async function connectTasks<Tools = unknown>(
   client: Client,

@@ -1,7 +1,7 @@
 /**
- * Tasks that a client runs for its server: the server requests an elicitation or a model's answer as a task, gets a task
- * id, and fetches the answer later. They run on the same engine as a server's tasks, so an accepted question survives a
- * crash of this process.
+ * Tasks that a client runs for its server: the server requests an elicitation or a model's answer as a task, gets a
+ * task id, and fetches the answer later. They run on the same engine as a server's tasks, so an accepted question
+ * survives a crash of this process.
  *
  * The owner of a task is the server, under the host's name for it. Tasks outlive connections.
  */
@@ -323,8 +323,8 @@ type AnswerRequest = (request: QuestionRequest, signal: AbortSignal) => Promise<
 const maxCrashes = 10_000;
 
 /**
- * The handler for one method and server. It asks once, and the journal keeps the answer. The version contains the server,
- * so a host that is connected to another server does not run it and ask in the wrong server's name.
+ * The handler for one method and server. It asks once, and the journal keeps the answer. The version contains the
+ * server, so a host that is connected to another server does not run it and ask in the wrong server's name.
  */
 export function questionHandler(method: string, server: string, answer: AnswerRequest): DurableTool {
   const options = { version: server, deadline: 'none', maxCrashes } as const;

@@ -1,6 +1,6 @@
 /**
- * Sends requests over the transport of a connected SDK client, past the client: the SDK rejects an answer that contains a
- * task, and loses its id. Request ids are strings here and numbers in the SDK, so they cannot collide.
+ * Sends requests over the transport of a connected SDK client, past the client: the SDK rejects an answer that contains
+ * a task, and loses its id. Request ids are strings here and numbers in the SDK, so they cannot collide.
  */
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { protocolVersionKey } from '../dialects/2026-07-28/names.ts';

@@ -1,8 +1,8 @@
 /**
- * A stdio transport that starts its program only once. The SDK starts a second process to probe for the revision, because
- * some programs exit on any request before `initialize`. But a program may be slow to start, or allow only one instance.
- * Here the probe goes to the program itself. If it exits, it must be of an older revision: it is started again, and the
- * transport answers the probe.
+ * A stdio transport that starts its program only once. The SDK starts a second process to probe for the revision,
+ * because some programs exit on any request before `initialize`. But a program may be slow to start, or allow only one
+ * instance. Here the probe goes to the program itself. If it exits, it must be of an older revision: it is started
+ * again, and the transport answers the probe.
  */
 import {
   deserializeMessage,
@@ -139,8 +139,8 @@ export class ProgramTransport implements Transport {
 const newline = 10;
 
 /**
- * Replaces the buffer of the SDK, which copies and searches all of its content for every chunk: a result of some megabytes
- * takes seconds. It also drops malformed answers, so that their requests are never answered.
+ * Replaces the buffer of the SDK, which copies and searches all of its content for every chunk: a result of some
+ * megabytes takes seconds. It also drops malformed answers, so that their requests are never answered.
  */
 export class Lines extends ReadBuffer {
   readonly #maxLine: number;
@@ -208,8 +208,9 @@ function read(line: string): JSONRPCMessage | undefined {
 // --- The environment of programs that we start --------------------------------------------------------------
 
 /**
- * The environment for programs that the user of this process has chosen: all of it but Holdfast's settings, which include
- * the operator's token, and the variables that `isHidden` selects. Programs in a config get less (`ProgramTransport`).
+ * The environment for programs that the user of this process has chosen: all of it but Holdfast's settings, which
+ * include the operator's token, and the variables that `isHidden` selects. Programs in a config get less
+ * (`ProgramTransport`).
  */
 export function inheritedEnvironment(
   isHidden = (_name: string, _value: string) => false,

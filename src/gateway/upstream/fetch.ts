@@ -1,14 +1,14 @@
 /**
- * `fetch` for calls to upstreams. Most answers are small, and Node's `http` client reads them at a fraction of the cost of
- * web streams. The global `fetch` also fails if an answer is silent for 300 s, and a tool may take longer. This one does
- * not request compression or follow redirects; the transport needs neither.
+ * `fetch` for calls to upstreams. Most answers are small, and Node's `http` client reads them at a fraction of the cost
+ * of web streams. The global `fetch` also fails if an answer is silent for 300 s, and a tool may take longer. This one
+ * does not request compression or follow redirects; the transport needs neither.
  */
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { Readable } from 'node:stream';
 import { MalformedAnswer } from '../../remote-tasks/errors.ts';
 
-/** Handles POST requests; others use the global `fetch`. `maxSize` limits answers that are not event streams, in bytes. */
+/** Handles POST requests; others use the global `fetch`. `maxSize` limits answers in bytes, but not event streams. */
 export function upstreamFetch(maxSize: number): typeof fetch {
   return (input, init) => {
     const isPost = init?.method === 'POST' && init.redirect === 'manual' && typeof init.body === 'string';

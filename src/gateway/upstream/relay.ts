@@ -1,7 +1,7 @@
 /**
- * A call to an upstream as a durable task. Each await of the handler is a step that returns the next event of the call, or
- * a question to the caller. So after a crash the journal shows whether the call may have started, the id of the upstream's
- * task, the questions and the answers.
+ * A call to an upstream as a durable task. Each await of the handler is a step that returns the next event of the call,
+ * or a question to the caller. So after a crash the journal shows whether the call may have started, the id of the
+ * upstream's task, the questions and the answers.
  */
 import type { TaskContext } from '../../engine/handlers/context.ts';
 import type { Schema } from '../../engine/handlers/schema.ts';

@@ -1,6 +1,6 @@
 /**
- * One call to an upstream, during one pass of its task. It produces events one at a time. Each event is a JSON value that
- * is recorded in the journal.
+ * One call to an upstream, during one pass of its task. It produces events one at a time. Each event is a JSON value
+ * that is recorded in the journal.
  */
 
 import type { TaskHandle } from '../../client/call-handle.ts';
