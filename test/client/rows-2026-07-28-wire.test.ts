@@ -61,7 +61,7 @@ test('S2663-95 tasks/list, tasks/result and client-hosted tasks no longer exist'
   ).rejects.toMatchObject({
     name: 'RemoteError',
     rpcCode: -32601,
-    message: expect.stringMatching(/^The server offers no list/),
+    message: expect.stringMatching(/^The server has no list of tasks/),
   });
   const asked = server.ask('elicitation/create', { ...form, task: {} });
   await tasks.callTool({ name: 'work' });

@@ -28,7 +28,7 @@ const maxUnknown = 1_000;
 interface OpenQuestion {
   readonly taskId: string | undefined;
   readonly answer: Promise<JsonObject>;
-  readonly over: AbortController;
+  readonly abort: AbortController;
 }
 
 /** The SDK's context of a request. */
@@ -66,10 +66,10 @@ export class PushedQuestions {
 
   /** Returns the answer. Rejects if the question is unknown or the callback fails. */
   async answer(question: Asked, signal: AbortSignal, callback = this.#answer): Promise<JsonObject> {
-    const asked = asQuestion(question);
-    if (!asked) throw new UnknownQuestion(question.taskId, question.method);
+    const converted = asQuestion(question);
+    if (!converted) throw new UnknownQuestion(question.taskId, question.method);
     if (!callback) throw new Error(`This client cannot answer ${question.method}.`);
-    return callback(asked, signal);
+    return callback(converted, signal);
   }
 
   /** How a poller answers the questions of one call. */
@@ -115,7 +115,7 @@ export class PushedQuestions {
     if (task.status === 'input_required') return;
     answers.forget((at) => at.startsWith(`${task.taskId} ~`));
     if (!isOver(task)) return;
-    for (const { taskId, over } of this.#open.values()) if (taskId === task.taskId) over.abort();
+    for (const { taskId, abort } of this.#open.values()) if (taskId === task.taskId) abort.abort();
   }
 
   responded(requestId: string | number): void {
@@ -124,7 +124,7 @@ export class PushedQuestions {
   }
 
   close(): void {
-    for (const { over } of this.#open.values()) over.abort();
+    for (const { abort } of this.#open.values()) abort.abort();
   }
 
   async #pushed({ method, params }: Message, { id, _meta, signal }: Context): Promise<JsonObject> {
@@ -151,26 +151,26 @@ export class PushedQuestions {
     answers: CallAnswers | undefined,
     signal: AbortSignal,
   ): Promise<JsonObject> {
-    const { answer, over } = this.#open.get(at) ?? this.#ask(at, question, answers);
+    const { answer, abort } = this.#open.get(at) ?? this.#ask(at, question, answers);
     // A lost connection does not withdraw a question: it comes again on the next one, and the answer is kept for it.
     const withdraw = () => {
-      if (!answers || !isClosing(signal.reason)) over.abort(signal.reason);
+      if (!answers || !isClosing(signal.reason)) abort.abort(signal.reason);
     };
     signal.addEventListener('abort', withdraw, { once: true });
     return answer.finally(() => signal.removeEventListener('abort', withdraw));
   }
 
   #ask(at: string, question: Asked, answers: CallAnswers | undefined): OpenQuestion {
-    const over = new AbortController();
-    const answer = this.answer(question, over.signal)
+    const abort = new AbortController();
+    const answer = this.answer(question, abort.signal)
       .then((given) => {
-        over.signal.throwIfAborted();
+        abort.signal.throwIfAborted();
         answers?.remember(at, given);
         return given;
       })
       .finally(() => this.#open.delete(at));
     answer.catch(() => {});
-    const asking = { taskId: question.taskId, answer, over };
+    const asking = { taskId: question.taskId, answer, abort };
     this.#open.set(at, asking);
     return asking;
   }

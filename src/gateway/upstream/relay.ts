@@ -221,12 +221,12 @@ class Relay {
 
   /** Runs concurrently with the call. */
   async #answer(key: string, question: JsonObject): Promise<void> {
-    const answer = this.#conversation.open(key);
-    const given = await this.#askCaller(key, question).catch((error: unknown) => {
+    const pending = this.#conversation.open(key);
+    const answer = await this.#askCaller(key, question).catch((error: unknown) => {
       if (error instanceof CannotBeAsked) return undefined;
       throw error;
     });
-    answer.resolve(given);
+    pending.resolve(answer);
   }
 
   #askCaller(key: string, question: JsonObject): Promise<JsonObject> {
