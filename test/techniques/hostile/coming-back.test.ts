@@ -80,7 +80,7 @@ describe('a call that was sent by a host that is gone', () => {
     );
     await expect.poll(() => questions).toEqual(['name']);
     const tasks = await anotherHost(server.url, {
-      handles,
+      registry: handles,
       answer: () => {
         questions.push('again');
         return { action: 'decline' };
