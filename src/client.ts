@@ -12,13 +12,17 @@ import {
   type QuestionKind,
 } from './client/questions/question-callback.ts';
 import {
-  type Hosted,
-  type Hosting,
   TaskClient,
-  type ConnectTasksOptions as WithHandles,
+  type ConnectTasksOptions as TaskClientOptions,
+  type TaskHost,
+  type TaskHostContext,
 } from './client/task-client.ts';
 import { type HttpOptions, httpTransport } from './client/transports/http.ts';
-import { answering, ClientHostedTasks, type Engine } from './client-hosted-tasks/client-hosted-tasks.ts';
+import {
+  ClientHostedTasks,
+  type Engine,
+  questionHandler,
+} from './client-hosted-tasks/client-hosted-tasks.ts';
 import { drafts as allDrafts, type Draft } from './dialects/drafts/flags.ts';
 import { invalidParams } from './dialects/json-rpc.ts';
 import { ProtocolError } from './engine/replay/recorded-error.ts';
@@ -63,15 +67,17 @@ export type { PolledTask, TaskUpdate } from './remote-tasks/task-poller.ts';
 export type { Encryption } from './stores/shared/encryption/keys.ts';
 export { sqliteCallRegistry } from './stores/sqlite/call-registry.ts';
 
-export interface ConnectTasksOptions extends Omit<WithHandles, 'registry' | 'hosts'>, HttpOptions {
+export interface ConnectTasksOptions
+  extends Omit<TaskClientOptions, 'registry' | 'createTaskHost'>,
+    HttpOptions {
   /**
-   * Lets the server ask its questions as tasks (2025-11-25): it gets a task id and can fetch the answer later. The value
-   * is where these tasks are stored: `'memory:'`, `'sqlite:PATH'`, or a store.
+   * Runs questions of the server as tasks if the server requests that (2025-11-25), and keeps these tasks here:
+   * `'memory:'`, `'sqlite:PATH'`, or a store.
    */
   readonly hostedTasks?: string | TasksOptions['store'];
   /**
-   * Where handles of calls are stored: a registry, `'memory:'`, or `'sqlite:PATH'`. The default is a SQLite file in the
-   * user's data folder, so that a host that was killed finds its calls again.
+   * The call registry: an object, `'memory:'`, or `'sqlite:PATH'`. By default a SQLite file in the user's data folder,
+   * so that a host can resume its calls after a crash.
    */
   readonly registry?: CallRegistry | string;
 }
@@ -84,9 +90,9 @@ function unknownLocation(location: string, what: string): InvalidOptions {
 }
 
 /**
- * Connects a client of the SDK to a server, at a URL or over a transport, and returns a client that calls its tools. Call
- * it instead of `client.connect`, because a client declares its capabilities when it connects. With the type of the
- * server's tools, calls are typed: `connectTasks<typeof tools>(…)`.
+ * Connects an SDK client to a server, at a URL or over a transport, and returns a `TaskClient` to call its tools. Call
+ * it instead of `client.connect`, because it must declare capabilities before the connection opens. With the type of
+ * the server's tools, calls are typed: `connectTasks<typeof tools>(…)`.
  */
 export async function connectTasks<Tools = unknown>(
   client: Client,
@@ -94,14 +100,14 @@ export async function connectTasks<Tools = unknown>(
   options: ConnectTasksOptions = {},
 ): Promise<TaskClient<Tools>> {
   const { registry = `sqlite:${join(dataFolder(), 'handles.db')}`, hostedTasks, ...others } = options;
-  const rest = { ...others, ...(others.answer && { answer: onlyDeclared(others.answer, others.answers) }) };
+  const rest = { ...others, ...(others.answer && { answer: asDeclared(others.answer, others.answers) }) };
   const isAddress = typeof where === 'string' || where instanceof URL;
   const url = isAddress ? new URL(where) : undefined;
   const transport = isAddress ? () => httpTransport(new URL(where), options) : where;
-  const host = hostedTasks === undefined ? undefined : taskHost(client, url, hostedTasks, rest);
+  const host = hostedTasks === undefined ? undefined : taskHostFor(client, url, hostedTasks, rest);
   const tasks = new TaskClient<Tools>(client, transport, {
     ...rest,
-    ...(host && { hosts: host.connect }),
+    ...(host && { createTaskHost: host.create }),
     registry: typeof registry === 'string' ? openCallRegistry(registry) : registry,
   });
   await tasks.connect();
@@ -114,25 +120,22 @@ export async function connectTasks<Tools = unknown>(
   return tasks;
 }
 
-/** Rejects questions of kinds that the host did not declare, however they arrive. */
-function onlyDeclared(
+/** Passes on only the declared kinds of questions, however they arrive. */
+function asDeclared(
   answer: AnswerQuestion,
   kinds: readonly QuestionKind[] = ['form', 'url'],
 ): AnswerQuestion {
   return async (question, signal) => {
     if (kinds.includes(question.kind)) return answer(question, signal);
-    throw new ProtocolError(
-      invalidParams,
-      `This client does not answer questions of this kind (${question.kind}).`,
-    );
+    throw new ProtocolError(invalidParams, `This client cannot answer such a question (${question.kind}).`);
   };
 }
 
-/** People answer slowly, and one open question must not delay another. */
-const maxOpenQuestions = 1_000;
+/** High, because a question may wait for its answer for a long time, and must not block others. */
+const maxConcurrentQuestions = 1_000;
 
-/** Runs the engine inside a client, so that a question asked as a task is answered even if this process is restarted. */
-function taskHost(
+/** The task host of a client. It runs a server's engine, so that questions survive a crash of this process. */
+function taskHostFor(
   client: Client,
   url: URL | undefined,
   where: string | TasksOptions['store'],
@@ -147,10 +150,10 @@ function taskHost(
   let tasks: Tasks | undefined;
 
   /**
-   * The owner of the tasks: the server. A server can claim any name, so its address is part of the owner if it has one.
-   * A host that names its servers itself passes `server`.
+   * The owner of the tasks. Servers choose their own names, so the address is part of it, if there is one. A name that
+   * the host has set is used alone.
    */
-  const owner = () => {
+  const server = () => {
     if (named !== undefined) return `host's ${named}`;
     const name = client.getServerVersion()?.name ?? 'unknown';
     return url ? `server ${name} at ${url.origin}${url.pathname}` : `server ${name}`;
@@ -158,38 +161,37 @@ function taskHost(
 
   const ask = async ({ method, params }: { method: string; params: JsonObject }, signal: AbortSignal) => {
     const question = asQuestion({ key: await keyOf(method, params), method, params });
-    if (!question || !answer)
-      throw new ProtocolError(invalidParams, `This client does not answer ${method}.`);
+    if (!question || !answer) throw new ProtocolError(invalidParams, `This client cannot answer ${method}.`);
     return answer(question, signal);
   };
 
   return {
-    connect(about: Hosted): Hosting {
-      const receiver = new ClientHostedTasks({
+    create(context: TaskHostContext): TaskHost {
+      const hostedTasks = new ClientHostedTasks({
         methods,
         engine: engine.promise,
         drafts: new Set<Draft>(drafts === 'all' ? allDrafts : drafts),
-        owner,
-        server: () => about.opening(),
-        notify: (message) => about.notify(message),
+        owner: server,
+        server: () => context.opening(),
+        notify: (message) => context.notify(message),
       });
       return {
-        capabilities: receiver.capabilities,
-        request: (request) => receiver.request(request),
-        heard: (method, params) => receiver.heard(method, params),
+        capabilities: hostedTasks.capabilities,
+        request: (request) => hostedTasks.request(request),
+        onNotification: (method, params) => hostedTasks.onNotification(method, params),
         close: async () => {
-          receiver.close();
+          hostedTasks.close();
           await tasks?.close();
         },
       };
     },
 
-    /** Called once the server is known. Questions that an earlier process did not answer are asked again. */
+    /** To be called once the server is known. Open questions of earlier processes are asked again. */
     async start(): Promise<void> {
-      const version = (await digestOf(owner())).slice(0, 16);
-      const handlers = new Map(methods.map((method) => [method, answering(method, version, ask)]));
+      const version = (await digestOf(server())).slice(0, 16);
+      const handlers = new Map(methods.map((method) => [method, questionHandler(method, version, ask)]));
       tasks = createTasks({ store, tools: [...handlers.values()] });
-      await tasks.work({ concurrency: maxOpenQuestions, grace: '100ms' });
+      await tasks.work({ concurrency: maxConcurrentQuestions, grace: '100ms' });
       engine.resolve({ tasks, handlers });
     },
   };
@@ -204,7 +206,7 @@ export function openCallRegistry(location: string): CallRegistry {
   return location === 'memory:' ? memoryCallRegistry() : sqliteCallRegistry(pathIn(location, 'handles'));
 }
 
-/** The path in `sqlite:PATH`; `memory:` is its own path. */
+/** The path in `sqlite:PATH`, or `memory:`. */
 function pathIn(location: string, what: string): string {
   if (location === 'memory:') return location;
   const path = location.startsWith('sqlite:') ? location.slice('sqlite:'.length) : '';
@@ -212,7 +214,7 @@ function pathIn(location: string, what: string): string {
   return path;
 }
 
-/** The folder in which programs of this user keep their data. */
+/** The folder for Holdfast's data of this user. */
 export function dataFolder(): string {
   const { XDG_DATA_HOME, LOCALAPPDATA } = process.env;
   if (process.platform === 'win32' && LOCALAPPDATA) return join(LOCALAPPDATA, 'holdfast');

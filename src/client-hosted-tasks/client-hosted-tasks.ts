@@ -1,9 +1,9 @@
 /**
- * Tasks that a client holds: a server asks for an elicitation or a model's answer as a task, goes away with a handle,
- * and comes back for what the person or the model said. The same engine as a server's, with the same promise: a
- * question that was accepted is answered, whatever happens to this process.
+ * Tasks that a client runs for its server: the server requests an elicitation or a model's answer as a task, gets a
+ * task id, and fetches the answer later. They run on the same engine as a server's tasks, so an accepted question
+ * survives a crash of this process.
  *
- * Tasks belong to the server, by the name under which the host knows it; connections come and go.
+ * The owner of a task is the server, under the host's name for it. Tasks outlive connections.
  */
 
 import { payloadOf } from '../dialects/2025-11-25/dialect.ts';
@@ -42,36 +42,36 @@ export interface IncomingRequest {
   readonly params: JsonObject;
 }
 
-type AskedRequest = Omit<IncomingRequest, 'id'>;
+type QuestionRequest = Omit<IncomingRequest, 'id'>;
 
 export interface Engine {
   readonly tasks: Tasks;
-  /** What answers each method, as a durable handler of `{ method, params }`. */
+  /** The durable handler for each method. Its input is `{ method, params }`. */
   readonly handlers: ReadonlyMap<string, DurableTool>;
 }
 
 export interface ClientHostedTasksParts {
-  /** What tasks are made of. */
+  /** The methods that can become tasks. */
   readonly methods: readonly string[];
-  /** There once the server is known. */
+  /** Resolves once the server is known. */
   readonly engine: Promise<Engine>;
   readonly drafts: Drafts;
-  /** Under which the host knows the server. */
+  /** The owner of the tasks: the host's name for the server. */
   readonly owner: () => string;
-  /** What the server said of itself. */
+  /** What the server declared in `initialize`. */
   readonly server: () => Opening;
   readonly notify: (message: { method: string; params: JsonObject }) => Promise<void>;
 }
 
-const removed = { kind: 'lost', message: 'The task was removed before it was answered.' } as const;
+const taskDeleted = { kind: 'lost', message: 'The task was deleted before it was answered.' } as const;
 
-/** With SEP-2229 a question that is answered within this time needs no task. */
+/** With SEP-2229, a question that is answered within this time gets no task. */
 const windowMs = toMs('1s');
 
-/** Unconfirmed tasks: more than a server has open at a time. */
-const mostUnconfirmed = 10_000;
+/** Limit for unconfirmed tasks. No server has as many open tasks. */
+const maxUnconfirmed = 10_000;
 
-/** The server cancelled its request, and waits for no answer. */
+/** The server has cancelled its request, and expects no answer. */
 class RequestCancelled extends HoldfastError {
   constructor(message: string) {
     super('REQUEST_CANCELLED', message);
@@ -82,14 +82,13 @@ type Settled = { readonly result: JsonObject } | { readonly error: WireFault };
 
 export class ClientHostedTasks {
   readonly #parts: ClientHostedTasksParts;
-  /** Tasks of which the server is told, until they are over. */
+  /** Open tasks whose status changes are sent to the server. */
   readonly #followed = new Map<TaskId, () => void>();
-  /** Requests that are being answered and may be cancelled, by their id. */
+  /** Open requests, by their id. */
   readonly #pending = new Map<string | number, AbortController>();
   /**
-   * Tasks that the server has not shown to know yet, by the question: it may have died, or our answer may not have
-   * reached it. If it asks the same question again, for the same task of its own, it gets the same task, and nobody is
-   * asked twice.
+   * Tasks that the server has not used yet, by question: the server may have crashed, or our answer may be lost. If the
+   * server repeats the question for the same task of its own, it gets the same task, so that nobody is asked twice.
    */
   readonly #unconfirmed = new Map<string, TaskId>();
   #isClosed = false;
@@ -98,7 +97,7 @@ export class ClientHostedTasks {
     this.#parts = parts;
   }
 
-  /** What a client declares that makes tasks of what it is asked. */
+  /** The capabilities of a client that runs questions as tasks. */
   get capabilities(): JsonObject {
     const { methods } = this.#parts;
     return {
@@ -113,11 +112,11 @@ export class ClientHostedTasks {
     };
   }
 
-  /** The answer to a request of the server; undefined if it has nothing to do with tasks. */
+  /** Answers a request of the server; undefined if it does not concern tasks. */
   request(request: IncomingRequest): Promise<Settled> | undefined {
-    // Later revisions know no tasks of clients.
+    // Later revisions do not have client-hosted tasks.
     if (String(this.#parts.server().protocolVersion) > revision) return undefined;
-    const answer = this.#wayOf(request);
+    const answer = this.#handlerOf(request);
     if (!answer) return undefined;
     const cancelled = new AbortController();
     this.#pending.set(request.id, cancelled);
@@ -126,18 +125,18 @@ export class ClientHostedTasks {
       .then((result) => ({ result }), settled);
   }
 
-  #wayOf(request: IncomingRequest): ((signal: AbortSignal) => Promise<JsonObject>) | undefined {
+  #handlerOf(request: IncomingRequest): ((signal: AbortSignal) => Promise<JsonObject>) | undefined {
     const { method, params } = request;
     if (isTaskMethod(method)) return (signal) => this.#taskMethod(method, params, signal);
     if (!this.#parts.methods.includes(method)) return undefined;
     const caller = this.#callerOf(request);
     if (caller.dialect.callerNamesTasks) return (signal) => this.#named(request, caller, signal);
-    const wish = caller.dialect.methods.length > 0 ? requestedTask(params) : undefined;
-    if (!wish && !caller.sender.takesTasksUnasked) return undefined;
-    return (signal) => this.#asTask(request, caller, wish?.ttl, signal);
+    const requested = caller.dialect.methods.length > 0 ? requestedTask(params) : undefined;
+    if (!requested && !caller.sender.takesTasksUnasked) return undefined;
+    return (signal) => this.#asTask(request, caller, requested?.ttl, signal);
   }
 
-  heard(method: string, params: JsonObject): void {
+  onNotification(method: string, params: JsonObject): void {
     if (method !== 'notifications/cancelled') return;
     const { requestId, _meta } = params;
     this.#pending.get(requestId as string)?.abort();
@@ -153,9 +152,9 @@ export class ClientHostedTasks {
     for (const pending of this.#pending.values()) pending.abort();
   }
 
-  // --- Making tasks ---------------------------------------------------------------------------------------
+  // --- Creating tasks -------------------------------------------------------------------------------------
 
-  /** With SEP-2229 a task only if the answer is not there at once: until then the task belongs to the request. */
+  /** With SEP-2229 the task stays unpublished for a short time, and is discarded if it is answered within it. */
   async #asTask(
     request: IncomingRequest,
     caller: Caller,
@@ -165,13 +164,13 @@ export class ClientHostedTasks {
     const requests = await this.#requests();
     const key = await keyOf(request);
     const isUnasked = caller.sender.takesTasksUnasked ?? false;
-    // The server may never have got the id of the task.
+    // The server may not have received the task id.
     const unconfirmed = key === undefined ? undefined : this.#unconfirmed.get(key);
     let tree = unconfirmed && (await loadTree(requests, caller, unconfirmed));
     if (!tree) {
       const { method } = request;
-      const { task: _, ...asked } = request.params;
-      const root = await this.#begin(method, asked, {
+      const { task: _, ...params } = request.params;
+      const root = await this.#create(method, params, {
         owner: caller.owner,
         origin: { dialect: caller.dialect.revision, method },
         unpublished: isUnasked,
@@ -188,40 +187,40 @@ export class ClientHostedTasks {
     }
     const { id } = tree.root;
     if (signal.aborted) return this.#abort(id);
-    // Its id is on its way to the server.
-    if (key !== undefined && this.#unconfirmed.size < mostUnconfirmed) this.#unconfirmed.set(key, id);
+    // The server gets the task id with this answer, and has not confirmed it yet.
+    if (key !== undefined && this.#unconfirmed.size < maxUnconfirmed) this.#unconfirmed.set(key, id);
     this.#follow(requests, tree, caller);
     return caller.dialect.created(tree, requests.now);
   }
 
-  /** The answer, which needs no task. */
+  /** The answer itself, in place of a task. */
   async #answered(requests: TaskService, id: TaskId): Promise<JsonObject> {
     const task = await requests.task(id);
     await requests.discard(id);
-    if (task?.phase !== 'done') throw new CallFailed(removed);
+    if (task?.phase !== 'done') throw new CallFailed(taskDeleted);
     if (task.outcome.kind !== 'result') throw new CallFailed(task.outcome);
     return task.outcome.value as JsonObject;
   }
 
-  async #begin(method: string, params: JsonObject, options: CreateOptions): Promise<Task> {
+  async #create(method: string, params: JsonObject, options: CreateOptions): Promise<Task> {
     const { tasks, handlers } = await this.#parts.engine;
     return tasks.create(handlers.get(method)!, { method, params }, options);
   }
 
-  /** A client that closes cancels nothing: what it was asked it finds again. */
+  /** Closing the client does not cancel tasks: they continue after a restart. */
   async #abort(id: TaskId): Promise<never> {
-    const why = 'The server cancelled its request.';
-    if (!this.#isClosed) await (await this.#requests()).cancel(id, why);
-    throw new RequestCancelled(why);
+    const reason = 'The server cancelled its request.';
+    if (!this.#isClosed) await (await this.#requests()).cancel(id, reason);
+    throw new RequestCancelled(reason);
   }
 
-  /** SEP-1686: the server is told that its task is there, and gets the ordinary answer all the same. */
+  /** SEP-1686: notifies the server that its task was created, and still sends the plain answer. */
   async #named(request: IncomingRequest, caller: Caller, signal: AbortSignal): Promise<JsonObject> {
     const { id, method, params } = request;
     const meta = isJsonObject(params._meta) ? params._meta : {};
     const { taskId, keepAlive } = requestedTaskOf(meta, params);
     const requests = await this.#requests();
-    const root = await this.#begin(method, params, {
+    const root = await this.#create(method, params, {
       id: await idOfName(requests, caller, taskId),
       owner: caller.owner,
       origin: { dialect: caller.dialect.revision, method, named: { taskId, session: '', requestId: id } },
@@ -242,10 +241,10 @@ export class ClientHostedTasks {
       await requests.cancel(tree!.root.id, 'The server cancelled its request.');
   }
 
-  // --- About tasks ----------------------------------------------------------------------------------------
+  // --- Task methods ---------------------------------------------------------------------------------------
 
   async #taskMethod(method: TaskMethodName, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
-    // The server has the id: the same question would be another one.
+    // The server knows the task id, so repeating the question means a new task.
     for (const [key, id] of this.#unconfirmed) if (id === params.taskId) this.#unconfirmed.delete(key);
     const requests = await this.#requests();
     const caller = this.#callerOf({ method, params });
@@ -253,39 +252,39 @@ export class ClientHostedTasks {
     if (method === 'tasks/result' && !dialect.callerNamesTasks && dialect.methods.includes(method)) {
       const tree = await authorizedTree(requests, caller, params, method);
       await untilDone(requests, tree.root, { signal });
-      if (signal.aborted) throw new RequestCancelled('The server waits no longer.');
+      if (signal.aborted) throw new RequestCancelled('The server no longer waits.');
       return payloadIn(await authorizedTree(requests, caller, params, method), caller);
     }
     const { result, tree } = await answerTo(method, requests, caller, params);
-    // Whoever comes back to a task, perhaps of an earlier process, hears of it from now on.
+    // The task may be of an earlier process. Send its status changes from now on.
     if (tree && tree.root.phase !== 'done') this.#follow(requests, tree, caller);
     return result;
   }
 
-  #callerOf({ method, params }: AskedRequest): Caller {
+  #callerOf({ method, params }: QuestionRequest): Caller {
     const { drafts, owner, server } = this.#parts;
     const opening = server();
     const dialect = dialectOf(opening, drafts, { method, meta: params._meta });
     return { owner: owner(), dialect, sender: dialect.sender(opening.capabilities), session: '' };
   }
 
-  /** Tells the server how a task stands whenever that changes. */
+  /** Sends every status change of a task to the server. */
   #follow(requests: TaskService, tree: TaskTree, caller: Caller): void {
     const { id } = topOf(tree);
     if (this.#isClosed || this.#followed.has(id)) return;
-    let told = 'working';
-    const look = async () => {
+    let sentStatus = 'working';
+    const sendIfChanged = async () => {
       const now = await loadTree(requests, caller, id);
-      const news = now && caller.dialect.notification(now, requests.now);
+      const notification = now && caller.dialect.notification(now, requests.now);
       if (!now || now.root.phase === 'done') this.#unfollow(id);
-      if (!news || news.params.status === told) return;
-      told = news.params.status as string;
-      await this.#parts.notify(news);
+      if (!notification || notification.params.status === sentStatus) return;
+      sentStatus = notification.params.status as string;
+      await this.#parts.notify(notification);
     };
-    // A store that was closed has no more news.
-    const lookAt = () => void look().catch(() => {});
-    this.#followed.set(id, requests.watch(id, lookAt));
-    lookAt();
+    // A closed store throws.
+    const onChange = () => void sendIfChanged().catch(() => {});
+    this.#followed.set(id, requests.watch(id, onChange));
+    onChange();
   }
 
   #unfollow(id: TaskId): void {
@@ -298,18 +297,18 @@ export class ClientHostedTasks {
   }
 }
 
-/** A refusal as the server is told of it. A request that it cancelled is answered by nobody. */
+/** An error as the answer for the server. A cancelled request gets no answer. */
 function settled(error: unknown): Settled | Promise<never> {
   return error instanceof RequestCancelled ? new Promise(() => {}) : { error: originalTasks.fault(error) };
 }
 
 function payloadIn(tree: TaskTree | undefined, { dialect }: Caller): JsonObject {
   const payload = tree && payloadOf(tree, dialect.related);
-  if (!payload) throw new CallFailed(removed);
+  if (!payload) throw new CallFailed(taskDeleted);
   return payload;
 }
 
-/** What tells one question from another; undefined if it belongs to no task. */
+/** Identifies a question; undefined if it does not belong to a task of the server. */
 async function keyOf({ method, params: all }: IncomingRequest): Promise<string | undefined> {
   const { _meta, task: _, ...params } = all;
   const related = isJsonObject(_meta) ? _meta[relatedTaskKey] : undefined;
@@ -318,24 +317,24 @@ async function keyOf({ method, params: all }: IncomingRequest): Promise<string |
 
 // --- Durable handlers of questions -------------------------------------------------------------------------
 
-type AnswerRequest = (request: AskedRequest, signal: AbortSignal) => Promise<JsonObject>;
+type AnswerRequest = (request: QuestionRequest, signal: AbortSignal) => Promise<JsonObject>;
 
-/** A host may be ended and started again many times before a person has made up their mind. */
+/** A host may be restarted many times before the user answers. */
 const maxCrashes = 10_000;
 
 /**
- * One for each method and server: somebody is asked once, and the answer is remembered. A host that is connected to
- * another server leaves the question alone, because it would ask in the wrong server's name.
+ * The handler for one method and server. It asks once, and the journal keeps the answer. The version contains the
+ * server, so a host that is connected to another server does not run it and ask in the wrong server's name.
  */
-export function answering(method: string, server: string, answer: AnswerRequest): DurableTool {
+export function questionHandler(method: string, server: string, answer: AnswerRequest): DurableTool {
   const options = { version: server, deadline: 'none', maxCrashes } as const;
-  const durable = durableTool(method.replace('/', '.'), options, async (asked, task) => {
-    const { params } = asked as AskedRequest;
+  const durable = durableTool(method.replace('/', '.'), options, async (input, task) => {
+    const { params } = input as QuestionRequest;
     return task.step('answer', ({ signal }) => answer({ method, params }, signal));
   });
   return {
     ...durable,
-    // What a person or a model said is the result, whatever it is.
+    // Any answer of the user or the model is a result.
     outcome: async (returned) => ({ kind: 'result', isError: false, value: returned as JsonObject }),
     failure: (error) => ({
       kind: 'failure',

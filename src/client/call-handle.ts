@@ -1,34 +1,34 @@
-/** A call as its host holds it: whatever became of it, it is waited for, listened to and cancelled in the same way. */
+/** The handle of a call. It works in the same way whether or not the call has become a task. */
 import type { JsonObject } from '../model/json.ts';
 import { type RemoteOutcome, resultOf } from '../remote-tasks/remote-outcome.ts';
 import type { PolledTask, TaskPoller, TaskUpdate } from '../remote-tasks/task-poller.ts';
 
 export interface TaskHandle<Result = JsonObject> {
-  /** What a host writes down to come back: `tasks.resume(id)`. */
+  /** Store this id to resume the call later: `tasks.resume(id)`. */
   readonly id: string;
-  /** The server's name for it; undefined if it was answered at once. */
+  /** The server's id of the task; undefined if the call was answered without a task. */
   readonly taskId: string | undefined;
-  /** Is the outcome here already? */
+  /** True if the outcome is known. */
   readonly isDone: boolean;
-  /** The result of the call. Rejects with TaskFailed, TaskCancelled, TaskExpired, TaskLost or what else went wrong. */
+  /** The result of the call. Rejects with TaskFailed, TaskCancelled, TaskExpired, TaskLost or another error. */
   result(): Promise<Result>;
-  /** What happens from here on, to the end. */
+  /** All updates from now until the call ends. */
   updates(): AsyncIterableIterator<TaskUpdate>;
-  /** Asks the server to end it. What came of that is the result. */
+  /** Asks the server to cancel the task. `result()` reports whether it was cancelled. */
   cancel(): Promise<void>;
-  /** Removes it from the server, where that is possible, and from here. */
+  /** Deletes the record of the call, and the task if the server supports that. */
   delete(): Promise<void>;
-  /** The task with its subtasks, as far as they are known, each with its outcome once it is there. */
+  /** The task and its known subtasks, with the outcomes known so far. */
   tree(): PolledTask | undefined;
-  /** The results of all subtasks in the order of their creation, each below its parent's, and then its own. */
+  /** The results of the whole tree: subtasks in the order of their creation, each before its parent. */
   results(): Promise<JsonObject[]>;
-  /** Waits no longer. The task goes on, and so does the right to come back. */
+  /** Stops waiting. The task continues and can be resumed. */
   detach(): void;
 }
 
-/** What a handle does to the world. */
-export interface HandleActs extends Pick<TaskHandle, 'cancel' | 'delete'> {
-  /** To be durable when it returns: the host has its outcome. */
+/** The side effects of a handle. */
+export interface HandleActions extends Pick<TaskHandle, 'cancel' | 'delete'> {
+  /** Records that the host has received the outcome. Durable when it returns. */
   deliver(ending: RemoteOutcome): void;
 }
 
@@ -36,24 +36,24 @@ export class CallHandle implements TaskHandle {
   readonly id: string;
   taskId: string | undefined;
   isDone = false;
-  /** Aborted when nobody waits any more. */
-  readonly over: AbortController;
-  readonly #acts: HandleActs;
+  /** Aborted when nobody waits any longer. */
+  readonly detached: AbortController;
+  readonly #actions: HandleActions;
   readonly #ended = Promise.withResolvers<RemoteOutcome>();
   readonly #queues = new Set<UpdateQueue>();
-  #pursuit: TaskPoller | undefined;
+  #poller: TaskPoller | undefined;
 
-  constructor(id: string, taskId: string | undefined, over: AbortController, acts: HandleActs) {
+  constructor(id: string, taskId: string | undefined, detached: AbortController, actions: HandleActions) {
     this.id = id;
     this.taskId = taskId;
-    this.over = over;
-    this.#acts = acts;
+    this.detached = detached;
+    this.#actions = actions;
     this.#ended.promise.catch(() => {});
   }
 
   async result(): Promise<JsonObject> {
     const ending = await this.#ended.promise;
-    this.#acts.deliver(ending);
+    this.#actions.deliver(ending);
     return resultOf(this.taskId ?? this.id, ending);
   }
 
@@ -68,36 +68,36 @@ export class CallHandle implements TaskHandle {
   }
 
   cancel(): Promise<void> {
-    return this.#acts.cancel();
+    return this.#actions.cancel();
   }
 
   delete(): Promise<void> {
-    return this.#acts.delete();
+    return this.#actions.delete();
   }
 
   tree(): PolledTask | undefined {
-    return this.#pursuit?.tree();
+    return this.#poller?.tree();
   }
 
   async results(): Promise<JsonObject[]> {
     const own = await this.result();
-    const below = this.tree()?.children ?? [];
-    return [...below.flatMap(inOrder), own];
+    const children = this.tree()?.children ?? [];
+    return [...children.flatMap(resultsIn), own];
   }
 
   detach(): void {
-    this.over.abort();
+    this.detached.abort();
   }
 
-  // --- From within ----------------------------------------------------------------------------------------
+  // --- For TaskClient -------------------------------------------------------------------------------------
 
-  tell(update: TaskUpdate): void {
+  emit(update: TaskUpdate): void {
     for (const queue of this.#queues) queue.push(update);
   }
 
-  pursued(taskId: string, pursuit: TaskPoller): void {
+  setPoller(taskId: string, poller: TaskPoller): void {
     this.taskId = taskId;
-    this.#pursuit = pursuit;
+    this.#poller = poller;
   }
 
   end(ending: RemoteOutcome): this {
@@ -111,21 +111,21 @@ export class CallHandle implements TaskHandle {
   }
 }
 
-/** Children before their parents. What did not end with a result has none to show. */
-function inOrder({ ending, children }: PolledTask): JsonObject[] {
-  return [...children.flatMap(inOrder), ...(ending?.kind === 'result' ? [ending.result] : [])];
+/** The results of a tree, children before their parents. Skips tasks without a result. */
+function resultsIn({ ending, children }: PolledTask): JsonObject[] {
+  return [...children.flatMap(resultsIn), ...(ending?.kind === 'result' ? [ending.result] : [])];
 }
 
-// --- Updates on their way to a reader -----------------------------------------------------------------------
+// --- Queue of updates ---------------------------------------------------------------------------------------
 
-/** However slowly a host reads, it is told everything but progress that has been overtaken; and that has an end. */
-const mostHeld = 1_000;
+/** A slow reader gets all updates but outdated progress, up to this number. Then the oldest are dropped. */
+const maxQueued = 1_000;
 
-/** Updates on their way to one reader. */
+/** The updates that one reader has not read yet. */
 class UpdateQueue implements AsyncIterableIterator<TaskUpdate> {
-  readonly #held: TaskUpdate[] = [];
+  readonly #queued: TaskUpdate[] = [];
   readonly #onReturn: () => void;
-  #news = Promise.withResolvers<void>();
+  #wakeup = Promise.withResolvers<void>();
   #end: { readonly error?: unknown } | undefined;
 
   constructor(onReturn: () => void) {
@@ -137,8 +137,8 @@ class UpdateQueue implements AsyncIterableIterator<TaskUpdate> {
   }
 
   async next(): Promise<IteratorResult<TaskUpdate>> {
-    while (this.#held.length === 0 && !this.#end) await this.#news.promise;
-    const value = this.#held.shift();
+    while (this.#queued.length === 0 && !this.#end) await this.#wakeup.promise;
+    const value = this.#queued.shift();
     if (value) return { value, done: false };
     this.#onReturn();
     if (this.#end && 'error' in this.#end) throw this.#end.error;
@@ -153,38 +153,41 @@ class UpdateQueue implements AsyncIterableIterator<TaskUpdate> {
 
   push(update: TaskUpdate): void {
     if (this.#end) return;
-    const last = this.#held.at(-1);
+    const last = this.#queued.at(-1);
     if (update.type === 'progress' && last?.type === 'progress' && last.taskId === update.taskId)
-      this.#held.pop();
-    this.#held.push(update);
-    if (this.#held.length > mostHeld) this.#held.shift();
+      this.#queued.pop();
+    this.#queued.push(update);
+    if (this.#queued.length > maxQueued) this.#queued.shift();
     this.#wake();
   }
 
-  /** An end with an error is a failure. */
+  /** Ends the iteration, with the error if there is one. */
   finish(end: { readonly error?: unknown }): void {
     this.#end ??= end;
     this.#wake();
   }
 
   #wake(): void {
-    this.#news.resolve();
-    this.#news = Promise.withResolvers();
+    this.#wakeup.resolve();
+    this.#wakeup = Promise.withResolvers();
   }
 }
 
-// --- Calls that run here ------------------------------------------------------------------------------------
+// --- Live calls ---------------------------------------------------------------------------------------------
 
 export interface LiveCall {
   readonly handle: CallHandle;
-  /** Resolves when nothing of it is under way any more. */
-  readonly left: Promise<unknown>;
+  /** Resolves when all work for the call has ended. */
+  readonly settled: Promise<unknown>;
 }
 
-/** Ends with the signal of a caller, and leaves nothing on it. */
-export function overWith(signal: AbortSignal | undefined): AbortController {
-  const over = new AbortController();
-  if (signal?.aborted) over.abort(signal.reason);
-  signal?.addEventListener('abort', () => over.abort(signal.reason), { once: true, signal: over.signal });
-  return over;
+/** A controller that aborts with this signal. Aborting it removes its listener. */
+export function controllerFor(signal: AbortSignal | undefined): AbortController {
+  const controller = new AbortController();
+  if (signal?.aborted) controller.abort(signal.reason);
+  signal?.addEventListener('abort', () => controller.abort(signal.reason), {
+    once: true,
+    signal: controller.signal,
+  });
+  return controller;
 }

@@ -1,4 +1,4 @@
-/** What is written down of each call on its way, and which call a task belongs to. */
+/** Updates the records of open calls, and maps tasks to their calls. */
 import type { JsonObject } from '../model/json.ts';
 import { isJsonObject } from '../model/json.ts';
 import type { RemoteOutcome } from '../remote-tasks/remote-outcome.ts';
@@ -7,33 +7,33 @@ import type { CallRecord, CallRegistry } from './call-registry.ts';
 import type { CallEvent } from './options.ts';
 
 /** The answers to the questions of one call, by task and key. */
-export interface Kept {
-  answer(at: string): JsonObject | undefined;
-  remember(at: string, answer: JsonObject): void;
-  forget(isMeant: (at: string) => boolean): void;
+export interface CallAnswers {
+  answer(key: string): JsonObject | undefined;
+  remember(key: string, answer: JsonObject): void;
+  forget(matches: (key: string) => boolean): void;
 }
 
-/** How long a call whose outcome was given to its host can still be resumed. */
-const deliveredForMs = 30 * 24 * 3_600_000;
-/** How far up a question's task is looked for among ours. */
-const deepest = 64;
+/** How long a delivered call can still be resumed. */
+const keepDeliveredMs = 30 * 24 * 3_600_000;
+/** How many ancestors of a task are searched for a known call. */
+const maxDepth = 64;
 
 export class CallRecords {
-  readonly #handles: CallRegistry;
+  readonly #registry: CallRegistry;
   readonly #onEvent: ((event: CallEvent) => void) | undefined;
-  /** The calls of the tasks that are pursued here, subtasks too. */
+  /** The calls of polled tasks and subtasks, by task id. */
   readonly #callOf = new Map<string, string>();
 
-  constructor(handles: CallRegistry, onEvent: ((event: CallEvent) => void) | undefined) {
-    this.#handles = handles;
+  constructor(registry: CallRegistry, onEvent: ((event: CallEvent) => void) | undefined) {
+    this.#registry = registry;
     this.#onEvent = onEvent;
   }
 
-  /** What was delivered long ago need not be found any more. */
-  tidy(server: string): void {
-    const longAgo = runtime.now() - deliveredForMs;
-    for (const { id, isDelivered, createdAt } of this.#handles.list({ server }))
-      if (isDelivered && createdAt < longAgo) this.#handles.delete(id);
+  /** Deletes records that were delivered long ago. */
+  prune(server: string): void {
+    const oldest = runtime.now() - keepDeliveredMs;
+    for (const { id, isDelivered, createdAt } of this.#registry.list({ server }))
+      if (isDelivered && createdAt < oldest) this.#registry.delete(id);
   }
 
   end(record: CallRecord, ending: RemoteOutcome): void {
@@ -47,48 +47,48 @@ export class CallRecords {
 
   // --- Answers --------------------------------------------------------------------------------------------
 
-  kept(id: string): Kept {
+  answersOf(id: string): CallAnswers {
     return {
-      answer: (at) => {
-        const answers = this.#handles.get(id)?.answers ?? {};
-        return Object.hasOwn(answers, at) ? answers[at] : undefined;
+      answer: (key) => {
+        const answers = this.#registry.get(id)?.answers ?? {};
+        return Object.hasOwn(answers, key) ? answers[key] : undefined;
       },
-      remember: (at, answer) =>
-        this.#change(id, (known) => ({ ...known, answers: { ...known.answers, [at]: answer } })),
-      forget: (isMeant) =>
+      remember: (key, answer) =>
+        this.#change(id, (known) => ({ ...known, answers: { ...known.answers, [key]: answer } })),
+      forget: (matches) =>
         this.#change(id, (known) => {
           const all = Object.entries(known.answers);
-          const others = all.filter(([at]) => !isMeant(at));
+          const others = all.filter(([key]) => !matches(key));
           return all.length === others.length ? undefined : { ...known, answers: Object.fromEntries(others) };
         }),
     };
   }
 
-  /** The answers of the call that a task belongs to, which may be a subtask that nobody has met yet. */
-  async keptFor(
+  /** The answers of the call that a task belongs to. The task may be a subtask that is not polled yet. */
+  async answersFor(
     taskId: string,
     server: string,
     parentOf: (taskId: string) => Promise<string | undefined>,
-  ): Promise<Kept | undefined> {
-    let place: string | undefined = taskId;
-    for (let depth = 0; place !== undefined && depth < deepest; depth++) {
+  ): Promise<CallAnswers | undefined> {
+    let ancestor: string | undefined = taskId;
+    for (let depth = 0; ancestor !== undefined && depth < maxDepth; depth++) {
       const id =
-        this.#callOf.get(place) ??
-        this.#handles.list({ server, onlyOpen: true }).find((record) => record.taskId === place)?.id;
-      if (id !== undefined) return this.kept(id);
-      place = await parentOf(place).catch(() => undefined);
+        this.#callOf.get(ancestor) ??
+        this.#registry.list({ server, onlyOpen: true }).find((record) => record.taskId === ancestor)?.id;
+      if (id !== undefined) return this.answersOf(id);
+      ancestor = await parentOf(ancestor).catch(() => undefined);
     }
     return undefined;
   }
 
   // --- Tasks ----------------------------------------------------------------------------------------------
 
-  belongs(taskId: string, { id }: CallRecord): void {
+  addTask(taskId: string, { id }: CallRecord): void {
     this.#callOf.set(taskId, id);
   }
 
-  /** Its tasks are not pursued here any more. */
-  release(taskIds: Iterable<string>): void {
+  /** To be called when these tasks are no longer polled. */
+  removeTasks(taskIds: Iterable<string>): void {
     for (const taskId of taskIds) this.#callOf.delete(taskId);
   }
 
@@ -107,7 +107,7 @@ export class CallRecords {
         ...(detail !== undefined && { detail }),
       });
     } catch (error) {
-      // A host whose log is broken shall learn of it, and its calls shall not end for it.
+      // An error in the host's log must be visible, but must not fail the call.
       queueMicrotask(() => {
         throw error;
       });
@@ -115,9 +115,9 @@ export class CallRecords {
   }
 
   #change(id: string, change: (known: CallRecord) => CallRecord | undefined): void {
-    const known = this.#handles.get(id);
+    const known = this.#registry.get(id);
     const changed = known && change(known);
-    if (changed) this.#handles.save(changed);
+    if (changed) this.#registry.save(changed);
   }
 }
 

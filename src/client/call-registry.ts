@@ -1,7 +1,7 @@
 /**
- * The port of a registry of handles: what a host must remember to come back to its calls after it was killed. Every
- * write is durable when it returns, and synchronous, so that nothing can come between a decision and its record.
- * `testCallRegistry()` in `holdfast/testing` examines every implementation.
+ * The port of the call registry: the durable records that a host needs to resume its calls after a crash. Every write is
+ * synchronous and durable when it returns, so that nothing can happen between a decision and its record.
+ * `testCallRegistry()` in `holdfast/testing` tests an implementation.
  */
 import { newId } from '../model/id.ts';
 import type { JsonObject } from '../model/json.ts';
@@ -9,28 +9,28 @@ import type { RemoteOutcome } from '../remote-tasks/remote-outcome.ts';
 import { runtime } from '../runtime/runtime.ts';
 
 export interface CallRecord {
-  /** Ours, and good for a life: what a host writes down to come back. */
+  /** The id of the handle. It never changes. */
   readonly id: string;
-  /** Whose task it is: the name under which a host knows the server. */
+  /** The host's name for the server. */
   readonly server: string;
-  /** How the server is reached again, in the words of whoever made the call. Never a secret. */
+  /** How to connect to the server again, in the caller's own format. Must not contain secrets. */
   readonly target?: JsonObject;
   readonly method: string;
   readonly params: JsonObject;
-  /** With which the call can be sent again without being carried out twice, if the server knows such keys. */
+  /** Prevents a second execution if the call is sent again. Only servers that support such keys honour it. */
   readonly idempotencyKey: string;
   readonly createdAt: number;
-  /** In which words the server speaks of it. */
+  /** The dialect of the task. */
   readonly dialect?: string;
   readonly taskId?: string;
-  /** Answers to its questions, by task and key. */
+  /** Answers to the call's questions, by task and key. */
   readonly answers: Readonly<Record<string, JsonObject>>;
   readonly ending?: RemoteOutcome;
-  /** The host has been given the outcome. */
+  /** True if the host has received the outcome. */
   readonly isDelivered: boolean;
 }
 
-/** The record of a call that begins now. */
+/** The record of a new call. */
 export function newRecord(call: Pick<CallRecord, 'server' | 'method' | 'params'>): CallRecord {
   const [id, idempotencyKey] = [newId(), newId()];
   return { id, idempotencyKey, createdAt: runtime.now(), answers: {}, isDelivered: false, ...call };
@@ -39,13 +39,13 @@ export function newRecord(call: Pick<CallRecord, 'server' | 'method' | 'params'>
 export interface CallRegistry {
   save(record: CallRecord): void;
   get(id: string): CallRecord | undefined;
-  /** Those of one server, or all; the oldest first. */
+  /** The records of one server or of all, the oldest first. */
   list(query?: { readonly server?: string; readonly onlyOpen?: boolean }): CallRecord[];
   delete(id: string): void;
   close(): void;
 }
 
-/** Forgets everything with its process. */
+/** Keeps records in memory. They are lost with the process. */
 export function memoryCallRegistry(): CallRegistry {
   return callRegistryInMemory(structuredClone);
 }

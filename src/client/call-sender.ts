@@ -1,4 +1,4 @@
-/** Sends calls, in the words that the server understands, and reads what it answers. */
+/** Sends calls in the server's dialect, and reads the replies. */
 
 import { immediateResponseKey } from '../dialects/2025-11-25/names.ts';
 import { idempotencyKey } from '../dialects/2026-07-28/names.ts';
@@ -35,16 +35,16 @@ import { type PushedQuestions, taskIn } from './questions/pushed-questions.ts';
 import type { Asked } from './questions/question-callback.ts';
 import type { Connection } from './transports/reconnecting.ts';
 
-/** How often a call may come back with questions before there is a task. */
-const mostRounds = 20;
-/** SEP-1686: how long a server may take to create the task of a call whose connection was lost. */
+/** How many rounds of questions a server may ask before the call has a task. */
+const maxRounds = 20;
+/** SEP-1686: how long a server may take to create the task of a call after the connection was lost. */
 const creationMs = 30_000;
 
 interface CallsOptions extends Pick<ConnectTasksOptions, 'callTimeout' | 'strict'> {
   readonly pace: Pace;
   readonly reconnectTimeoutMs: number;
   readonly questions: PushedQuestions;
-  readonly ledger: CallRecords;
+  readonly records: CallRecords;
 }
 
 interface SendOptions extends Omit<CallOptions, 'idempotencyKey'> {
@@ -59,7 +59,7 @@ interface SendingOptions extends DispatchOptions {
 export class CallSender {
   readonly #connection: Connection;
   readonly #options: CallsOptions;
-  /** Of the tools that the server listed; undefined until they are needed, and when the list has changed. */
+  /** Hints of the listed tools; undefined until needed, and after the list has changed. */
   #hints: Promise<ReadonlyMap<string, ToolHints>> | undefined;
   readonly #progress = new Map<string, (progress: RemoteProgress) => void>();
   readonly #created = new Map<string, () => void>();
@@ -69,72 +69,74 @@ export class CallSender {
     this.#options = options;
   }
 
-  /** Does the server promise to carry out a call only once, however often it is sent? */
-  get canBeSentAgain(): boolean {
+  /** True if the server guarantees to execute a call only once, however often it is sent. */
+  get canResend(): boolean {
     return this.#connection.declares('extensions', idempotencyKey);
   }
 
-  mayHaveGotThrough(error: unknown): boolean {
+  mayHaveArrived(error: unknown): boolean {
     return [ConnectionLost, RequestTimedOut, ServerUnreachable].some((kind) => error instanceof kind);
   }
 
-  /** Calls, and answers what is asked first. */
+  /** Sends a call, and answers questions until it has a result or a task. */
   async send(record: CallRecord, options: SendOptions): Promise<Exclude<Reply, { kind: 'questions' }>> {
     const { method, params } = record;
     const { signal, ttl, cancelOnAbort = false, reconnectTimeout, onProgress } = options;
     if (onProgress) this.onProgress(record, onProgress);
     const hints = await this.#hintsFor(record);
-    const asked = this.#wish(method, hints?.taskSupport, ttl);
-    const base = { ...params, ...asked, _meta: { ...metaOf(params), ...this.#metaFor(record) } };
+    const taskParams = this.#taskParams(method, hints?.taskSupport, ttl);
+    const base = { ...params, ...taskParams, _meta: { ...metaOf(params), ...this.#metaFor(record) } };
     const headers = hints && headersFor(hints, isJsonObject(params.arguments) ? params.arguments : {});
     const timeoutMs = toMs(this.#options.callTimeout ?? '10m');
-    const how = {
+    const sending = {
       signal,
       timeoutMs,
       cancelOnAbort,
-      isRepeatable: this.canBeSentAgain,
+      isRepeatable: this.canResend,
       ...(headers && { headers }),
       ...(reconnectTimeout !== undefined && { reconnectTimeoutMs: toMs(reconnectTimeout) }),
     };
     const answered = new Set<string>();
     let more: JsonObject = {};
-    for (let round = 0; round < mostRounds; round++) {
-      const answer = await this.#insist({ method, params: { ...base, ...more } }, how);
+    for (let round = 0; round < maxRounds; round++) {
+      const answer = await this.#retry({ method, params: { ...base, ...more } }, sending);
       const reply = readReply(method, answer, this.#connection.isModern);
-      if (reply.kind !== 'questions') return this.#asAgreed(reply, asked.task !== undefined, method);
+      if (reply.kind !== 'questions') return this.#checked(reply, taskParams.task !== undefined, method);
       const { questions, requestState } = reply;
       const responses: [string, JsonObject][] = [];
       for (const [key, request] of Object.entries(questions)) {
-        // An earlier process may have been given the answer; one that is asked for twice was not to the server's liking.
-        const before = answered.has(key) ? undefined : this.#options.ledger.kept(record.id).answer(` ${key}`);
+        // An earlier process may have got the answer. A repeated question means that the server rejected it.
+        const earlier = answered.has(key)
+          ? undefined
+          : this.#options.records.answersOf(record.id).answer(` ${key}`);
         answered.add(key);
-        responses.push([key, before ?? (await this.#answer(record, { key, ...request }, options))]);
+        responses.push([key, earlier ?? (await this.#answer(record, { key, ...request }, options))]);
       }
       more = {
         inputResponses: Object.fromEntries(responses),
         ...(requestState !== undefined && { requestState }),
       };
     }
-    throw new MalformedAnswer(`it asked more than ${mostRounds} times before there was a task`);
+    throw new MalformedAnswer(`it asked more than ${maxRounds} times before the call had a task`);
   }
 
-  /** Answers a question that comes before there is a task. */
+  /** Answers a question of a call that has no task yet. */
   async #answer(record: CallRecord, question: Asked, options: SendOptions): Promise<JsonObject> {
-    const { signal, answer: by } = options;
-    const { questions, ledger } = this.#options;
-    const given = await questions.answer(question, signal, by).catch((error: unknown) => {
+    const { signal, answer: callback } = options;
+    const { questions, records } = this.#options;
+    const answer = await questions.answer(question, signal, callback).catch((error: unknown) => {
       const refusal = signal.aborted ? undefined : refusalOf(question);
       if (!refusal) throw error;
       return refusal;
     });
     signal.throwIfAborted();
-    ledger.kept(record.id).remember(` ${question.key}`, given);
-    return given;
+    records.answersOf(record.id).remember(` ${question.key}`, answer);
+    return answer;
   }
 
-  /** Sends again what certainly was not carried out, or does no harm if it is carried out twice. */
-  #insist(message: Message, how: SendingOptions): Promise<JsonObject> {
-    const { isRepeatable, reconnectTimeoutMs = this.#options.reconnectTimeoutMs, ...options } = how;
+  /** Retries if the request was certainly not executed, or may be executed twice. */
+  #retry(message: Message, sending: SendingOptions): Promise<JsonObject> {
+    const { isRepeatable, reconnectTimeoutMs = this.#options.reconnectTimeoutMs, ...options } = sending;
     return retryUntilAnswered(() => this.#connection.request(message, options), {
       pace: this.#options.pace,
       reconnectTimeoutMs,
@@ -148,7 +150,7 @@ export class CallSender {
     if (method !== 'tools/call' || !needsList) return undefined;
     const { signal } = new AbortController();
     this.#hints ??= toolHints((page) =>
-      this.#insist({ method: 'tools/list', params: page }, { signal, isRepeatable: true }),
+      this.#retry({ method: 'tools/list', params: page }, { signal, isRepeatable: true }),
     );
     const hints = this.#hints;
     hints.catch(() => {
@@ -157,28 +159,28 @@ export class CallSender {
     return (await hints).get(String(params.name));
   }
 
-  /** What a call says of the task that it wants. */
-  #wish(method: string, support?: string, ttl?: Duration): { readonly task?: JsonObject } {
-    const wish = ttl === undefined ? {} : { ttl: toMs(ttl) };
+  /** The parameters that request a task. */
+  #taskParams(method: string, support?: string, ttl?: Duration): { readonly task?: JsonObject } {
+    const task = ttl === undefined ? {} : { ttl: toMs(ttl) };
     if (this.#connection.isModern) return {};
-    if (this.#connection.agreesOn('sep-2229')) return ttl === undefined ? {} : { task: wish };
-    const mayAsk = method === 'tools/call' && this.#connection.takesTasks;
-    return mayAsk && support !== undefined && support !== 'forbidden' ? { task: wish } : {};
+    if (this.#connection.agreesOn('sep-2229')) return ttl === undefined ? {} : { task };
+    const mayRequest = method === 'tools/call' && this.#connection.takesTasks;
+    return mayRequest && support !== undefined && support !== 'forbidden' ? { task } : {};
   }
 
-  #asAgreed<R extends Reply>(reply: R, wasAsked: boolean, method: string): R {
+  #checked<R extends Reply>(reply: R, wasRequested: boolean, method: string): R {
     const { isModern } = this.#connection;
     if (!this.#options.strict || isModern || this.#connection.agreesOn('sep-2229')) return reply;
-    if (wasAsked !== (reply.kind === 'task'))
+    if (wasRequested !== (reply.kind === 'task'))
       throw new MalformedAnswer(
-        `it answered ${method} ${wasAsked ? 'without the task that was asked for' : 'with a task that nobody asked for'}`,
+        `it answered ${method} ${wasRequested ? 'without the requested task' : 'with a task that was not requested'}`,
       );
     return reply;
   }
 
   // --- SEP-1686 -------------------------------------------------------------------------------------------
 
-  /** A request that is answered as if there were no task, and has one all the same, perhaps. */
+  /** Sends a request that gets a plain answer, and perhaps also a task. */
   sendOriginal(record: CallRecord, signal: AbortSignal, options: CallOptions) {
     const taskId = record.taskId!;
     const keepAlive = options.ttl === undefined ? {} : { keepAlive: toMs(options.ttl) };
@@ -193,8 +195,8 @@ export class CallSender {
       .then((result) => ({ kind: 'result', result }));
     plain.catch(() => {});
     return {
-      /** The first success of the plain answer and of the task; a failure only if both fail. */
-      race: async (pursue: TaskPoller['run']): Promise<RemoteOutcome> => {
+      /** Resolves with the first success of the plain answer and the task. Rejects only if both fail. */
+      race: async (poll: TaskPoller['run']): Promise<RemoteOutcome> => {
         const settled = plain.then(
           () => 'answered' as const,
           (error: unknown) => ({ error }),
@@ -202,14 +204,14 @@ export class CallSender {
         const first = await Promise.race([created.promise, settled]);
         if (first === 'answered') return plain;
         if (first === 'created')
-          return Promise.any([plain, pursue()]).catch((all: AggregateError) => {
+          return Promise.any([plain, poll()]).catch((all: AggregateError) => {
             const [ofPlain, ofTask] = all.errors;
-            throw this.mayHaveGotThrough(ofPlain) ? ofTask : ofPlain;
+            throw this.mayHaveArrived(ofPlain) ? ofTask : ofPlain;
           });
-        // Refused because the name is taken means: an earlier attempt got through.
+        // The task id is taken, so an earlier attempt has arrived.
         const isTaken = first.error instanceof RemoteError && first.error.rpcCode === invalidParams;
-        if (!isTaken && !this.mayHaveGotThrough(first.error)) throw first.error;
-        return pursue({ unknownForMs: isTaken ? 0 : creationMs }).catch((error: unknown) => {
+        if (!isTaken && !this.mayHaveArrived(first.error)) throw first.error;
+        return poll({ unknownForMs: isTaken ? 0 : creationMs }).catch((error: unknown) => {
           throw isTaken ? first.error : error;
         });
       },
@@ -222,9 +224,9 @@ export class CallSender {
     };
   }
 
-  // --- What comes unasked ---------------------------------------------------------------------------------
+  // --- Notifications --------------------------------------------------------------------------------------
 
-  heard(method: string, params: JsonObject): void {
+  onNotification(method: string, params: JsonObject): void {
     if (method === createdNotification) {
       this.#created.get(taskIn(params._meta) ?? '')?.();
     } else if (method === 'notifications/progress') {
@@ -251,7 +253,7 @@ function metaOf({ _meta }: JsonObject): JsonObject {
   return isJsonObject(_meta) ? _meta : {};
 }
 
-// --- What a server answers: the result, a task, or questions first ------------------------------------------
+// --- Replies: a result, a task, or questions first ----------------------------------------------------------
 
 export type Reply =
   | { readonly kind: 'result'; readonly result: JsonObject }
@@ -276,7 +278,7 @@ function readReply(method: string, reply: JsonObject, isModern: boolean): Reply 
       ...(typeof requestState === 'string' && { requestState }),
     };
   }
-  // No resultType means complete; one that nobody knows means nothing.
+  // A missing resultType means complete. An unknown one is an error.
   if (resultType !== undefined && resultType !== 'complete')
     throw new MalformedAnswer(`it answered ${method} with the resultType ${JSON.stringify(resultType)}`);
   if (!isModern && isTask(reply)) {
@@ -291,7 +293,7 @@ function readReply(method: string, reply: JsonObject, isModern: boolean): Reply 
   return { kind: 'result', result: reply };
 }
 
-/** The only result whose sole key is `task`. */
+/** No other result has `task` as its only key. */
 function isTask({ _meta, ...reply }: JsonObject): boolean {
   return Object.keys(reply).length === 1 && isJsonObject(reply.task);
 }
@@ -304,7 +306,7 @@ const listsIn: Readonly<Record<string, string>> = {
 
 export type { CallToolResult, GetPromptResult, ReadResourceResult } from '@modelcontextprotocol/client';
 
-/** The least that a result of its kind has. */
+/** Checks for the one field that every result of this kind must have. */
 export function checkResult(method: string, result: JsonObject): void {
   const key = listsIn[method];
   if (key !== undefined && !Array.isArray(result[key]))

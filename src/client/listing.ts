@@ -1,4 +1,4 @@
-/** What a server lists: its tasks, and what its tools say about calling them. */
+/** Reads the lists of a server: tasks, and hints of tools on how to call them. */
 
 import { methodNotFound } from '../dialects/json-rpc.ts';
 import { isJsonObject, type Json, type JsonObject } from '../model/json.ts';
@@ -6,9 +6,9 @@ import { MalformedAnswer, RemoteError } from '../remote-tasks/errors.ts';
 import { type RemoteTask, readTask } from '../remote-tasks/remote-task.ts';
 import type { Connection } from './transports/reconnecting.ts';
 
-/** Whoever lists more pages, or so many that are empty, will not come to an end. */
-const mostPages = 10_000;
-const mostEmptyPages = 100;
+/** A list with more pages, or more empty pages in a row, is considered endless. */
+const maxPages = 10_000;
+const maxEmptyPages = 100;
 
 export async function* listedTasks(connection: Connection): AsyncGenerator<RemoteTask> {
   const { dialect } = connection;
@@ -17,18 +17,18 @@ export async function* listedTasks(connection: Connection): AsyncGenerator<Remot
     throw new RemoteError({
       code: methodNotFound,
       message:
-        'The server offers no list of tasks: 2026-07-28 has none, and others show none to callers without a token. resumeAll() knows the calls that were made from here.',
+        'The server has no list of tasks: 2026-07-28 has none, and other revisions need a token. Use resumeAll() to resume the calls of this client.',
     });
   const { signal } = new AbortController();
   const read = async (page: JsonObject) => {
     const answer = await connection.request(list(page), { signal });
-    if (!Array.isArray(answer.tasks)) throw new MalformedAnswer('its list of tasks is no list');
+    if (!Array.isArray(answer.tasks)) throw new MalformedAnswer('its list of tasks is not an array');
     return answer;
   };
   for await (const task of listed('its list of tasks', 'tasks', read)) yield readTask(task);
 }
 
-/** The entries of a list in pages, which must come to an end. `read` is given the params that ask for a page. */
+/** The entries of a paginated list. Throws if the list is endless. `read` gets the params of the next page. */
 export async function* listed(
   what: string,
   key: string,
@@ -42,7 +42,7 @@ export async function* listed(
     yield* entries;
     if (cursor === undefined || cursor === null) return;
     emptyPages = entries.length === 0 ? emptyPages + 1 : 0;
-    const isEndless = seen.size >= mostPages || emptyPages > mostEmptyPages;
+    const isEndless = seen.size >= maxPages || emptyPages > maxEmptyPages;
     if (typeof cursor !== 'string' || seen.has(cursor) || isEndless)
       throw new MalformedAnswer(`${what} has no end`);
     seen.add(cursor);
@@ -54,11 +54,11 @@ export async function* listed(
 
 export interface ToolHints {
   readonly taskSupport: 'required' | 'optional' | 'forbidden';
-  /** Arguments that have to be repeated in headers, with the names of those. */
+  /** The names of headers that repeat arguments, by argument. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** What the tools of a server say about calling them, by their names. */
+/** Hints of a server's tools, by name. */
 export async function toolHints(
   read: (page: JsonObject) => Promise<JsonObject>,
 ): Promise<ReadonlyMap<string, ToolHints>> {
@@ -82,7 +82,7 @@ function hintsOf({ execution, inputSchema }: JsonObject): ToolHints {
   };
 }
 
-/** Arguments as the headers that repeat them. What a header cannot carry is sent in base 64. */
+/** The headers that repeat arguments. Values that are not valid in a header are sent as base64. */
 export function headersFor({ headers }: ToolHints, input: JsonObject): Record<string, string> {
   const repeated = Object.entries(headers).filter(
     ([name]) => input[name] !== undefined && input[name] !== null,

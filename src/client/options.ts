@@ -1,4 +1,4 @@
-/** What a host may say about its calls. */
+/** Options of `connectTasks` and of calls. */
 
 import type { Draft } from '../dialects/drafts/flags.ts';
 import type { Duration } from '../model/duration.ts';
@@ -7,56 +7,57 @@ import type { RemoteProgress, TreeLimits } from '../remote-tasks/remote-task.ts'
 import type { PaceOptions } from '../remote-tasks/retry-loop.ts';
 import type { TaskUpdate } from '../remote-tasks/task-poller.ts';
 import type { CallRegistry } from './call-registry.ts';
-import type { Notified, Requested } from './dispatcher.ts';
+import type { NotificationListener, RequestInterceptor } from './dispatcher.ts';
 import type { AnswerQuestion, QuestionKind } from './questions/question-callback.ts';
 
 export interface ConnectTasksOptions {
-  /** Answers what tasks ask. Without it nothing can be asked, and servers are told so. */
+  /** Answers questions of tasks. Without it the client declares that it cannot be asked. */
   readonly answer?: AnswerQuestion;
-  /** What it can answer. Default `['form', 'url']`. */
+  /** The kinds of questions that `answer` supports. Default `['form', 'url']`. */
   readonly answers?: readonly QuestionKind[];
-  /** Where handles are kept. */
+  /** Keeps the handles. */
   readonly registry: CallRegistry;
-  /** The name under which the server's handles are kept. By default the one that it gives itself. */
+  /** The name of the server in the call registry. By default the name that the server reports. */
   readonly server?: string;
-  /** Kept with each handle, for a host that wants to know how its server is reached again. No place for secrets. */
+  /** Stored with each handle, so that a host can connect to the server again. Must not contain secrets. */
   readonly target?: JsonObject;
-  /** Drafts of tasks to be used where the server has them too: some, or `'all'`. By default none. */
+  /** Drafts of tasks to use if the server supports them: a list, or `'all'`. By default none. */
   readonly drafts?: readonly Draft[] | 'all';
-  /** Speak this draft, whatever else the server has. */
+  /** Always use this draft, whatever else the server supports. */
   readonly dialect?: 'sep-1686';
   readonly pace?: PaceOptions;
-  /** How long one request may take. Default `'30s'`. */
+  /** Timeout of one request. Default `'30s'`. */
   readonly requestTimeout?: Duration;
-  /** How long a call may take that is answered without a task. Default `'10m'`. */
+  /** Timeout of a call that is answered without a task. Default `'10m'`. */
   readonly callTimeout?: Duration;
-  /** How long a server that cannot be reached is waited for. Default `'10m'`. */
+  /** How long to wait for an unreachable server. Default `'10m'`. */
   readonly reconnectTimeout?: Duration;
   readonly limits?: TreeLimits;
-  /** Of a call and all its subtasks together, in characters of JSON. Default 32 Mi. */
+  /** Limit for the results of a call and all its subtasks together, in characters of JSON. Default 32 Mi. */
   readonly maxResultSize?: number;
-  /** Removes a task from its server once its result is here, where the server can do that. */
+  /** Deletes a task from its server once its result has arrived, if the server supports that. */
   readonly deleteAfterRead?: boolean;
-  /** What a model may be told of a call that goes on, where the server says nothing. */
+  /** A text for the model while a call continues, if the server sends none. */
   readonly interimText?: (tool: string) => string;
-  /** Refuses tasks that were not asked for, and results where a task was, as 2025-11-25 has it. */
+  /** Rejects tasks that were not requested, and results without the requested task, as 2025-11-25 demands. */
   readonly strict?: boolean;
-  /** Makes tasks of what servers ask, where they want that. */
-  readonly hosts?: (about: Hosted) => Hosting;
-  /** Hears of everything that happens to calls, to be logged. */
+  /** Runs questions of servers as tasks, if a server requests that. */
+  readonly createTaskHost?: (context: TaskHostContext) => TaskHost;
+  /** Called for every event of a call, for a log. */
   readonly onEvent?: (event: CallEvent) => void;
 }
 
-/** What there is to know for whoever makes tasks of a server's questions. */
-export interface Hosted {
+/** The connection to the server, as a task host sees it. */
+export interface TaskHostContext {
   opening(): { readonly protocolVersion?: unknown; readonly capabilities?: unknown };
   notify(message: { method: string; params: JsonObject }): Promise<void>;
 }
 
-export interface Hosting {
+/** Runs a server's questions as tasks. */
+export interface TaskHost {
   readonly capabilities: JsonObject;
-  readonly request: Requested;
-  readonly heard: Notified;
+  readonly request: RequestInterceptor;
+  readonly onNotification: NotificationListener;
   close(): Promise<void>;
 }
 
@@ -79,21 +80,21 @@ export interface CallEvent {
 }
 
 export interface CallOptions {
-  /** How long the task should be known, from now. A wish. */
+  /** How long the server should keep the task, from now. The server may choose another time. */
   readonly ttl?: Duration;
-  /** Stops waiting; the task goes on. */
+  /** Stops waiting. The task continues. */
   readonly signal?: AbortSignal;
-  /** Calls with the same key are carried out once, by servers that know such keys. Made up if it is not given. */
+  /** Servers that support such keys execute calls with the same key only once. Generated by default. */
   readonly idempotencyKey?: string;
   /**
-   * Answers what this call asks, where it is certain that this call asks it: as its task, or before there is one. What
-   * a server of 2025-11-25 asks by a request of its own is put to the client's `answer`.
+   * Answers questions that certainly belong to this call: those of its task, and those before it has one. Questions that
+   * a server of 2025-11-25 pushes go to the client's `answer`.
    */
   readonly answer?: AnswerQuestion;
-  /** Hears how far the call is while it is being answered; of a task, `updates()` tells. */
+  /** Called with the progress of a call without a task. Use `updates()` for tasks. */
   readonly onProgress?: (progress: RemoteProgress) => void;
-  /** If the signal ends a call that is still being answered, the server is told that it is cancelled. */
+  /** Sends a cancellation to the server if `signal` aborts before the call is answered. */
   readonly cancelOnAbort?: boolean;
-  /** How long a server that cannot be reached is waited for before the call is sent. By default as the client says. */
+  /** How long to wait for an unreachable server before the call is sent. By default the client's setting. */
   readonly reconnectTimeout?: Duration;
 }

@@ -1,4 +1,4 @@
-/** Calls whose handles survive their host: made, pursued, remembered, and taken up again. */
+/** Calls with durable handles: sends, polls and resumes them, and records them in the call registry. */
 import type { Client, Transport } from '@modelcontextprotocol/client';
 import { drafts as allDrafts } from '../dialects/drafts/flags.ts';
 import { toMs } from '../model/duration.ts';
@@ -11,48 +11,48 @@ import { Pace } from '../remote-tasks/retry-loop.ts';
 import { Gone, maxConcurrentRequests, TaskPoller } from '../remote-tasks/task-poller.ts';
 import { runtime } from '../runtime/runtime.ts';
 import { Semaphore } from '../runtime/semaphore.ts';
-import { CallHandle, type LiveCall, overWith, type TaskHandle } from './call-handle.ts';
+import { CallHandle, controllerFor, type LiveCall, type TaskHandle } from './call-handle.ts';
 import { CallRecords, toolOf } from './call-records.ts';
 import { type CallRecord, type CallRegistry, newRecord } from './call-registry.ts';
 import { CallSender, checkResult, type GetPromptResult, type ReadResourceResult } from './call-sender.ts';
 import { listedTasks } from './listing.ts';
-import type { CallOptions, ConnectTasksOptions, Hosting } from './options.ts';
+import type { CallOptions, ConnectTasksOptions, TaskHost } from './options.ts';
 import { PushedQuestions } from './questions/pushed-questions.ts';
 import { type AnswerQuestion, capabilitiesFor } from './questions/question-callback.ts';
 import { TaskSubscription } from './task-subscription.ts';
-import { type Agreement, Connection, type Opens } from './transports/reconnecting.ts';
+import { type Agreement, Connection, type OpenTransport } from './transports/reconnecting.ts';
 import type { ArgumentsMember, CallArguments, HandleResult, ResultOfCall, ToolName } from './typed-tools.ts';
 
-export type { CallEvent, CallOptions, ConnectTasksOptions, Hosted, Hosting } from './options.ts';
+export type { CallEvent, CallOptions, ConnectTasksOptions, TaskHost, TaskHostContext } from './options.ts';
 
-/** Typed by the tools of its server, if they are given: `connectTasks<typeof tools>(…)`. */
+/** Typed by the tools of the server, if they are given: `connectTasks<typeof tools>(…)`. */
 export class TaskClient<Tools = unknown> implements AsyncDisposable {
   readonly #options: ConnectTasksOptions;
   readonly #connection: Connection;
-  readonly #handles: CallRegistry;
-  readonly #ledger: CallRecords;
-  readonly #calls: CallSender;
-  readonly #listening: TaskSubscription;
+  readonly #registry: CallRegistry;
+  readonly #records: CallRecords;
+  readonly #sender: CallSender;
+  readonly #subscription: TaskSubscription;
   readonly #questions: PushedQuestions;
   readonly #pace: Pace;
   readonly #requests = new Semaphore(maxConcurrentRequests);
-  /** By the ids of their handles. */
+  /** Live calls by the id of their handle. */
   readonly #live = new Map<string, LiveCall>();
   readonly #closed = new AbortController();
   readonly #reconnectTimeoutMs: number;
   readonly #maxResultSize: number;
-  readonly #hosting: Hosting | undefined;
+  readonly #taskHost: TaskHost | undefined;
   #server: string | undefined;
 
-  constructor(client: Client, transport: Transport | Opens, options: ConnectTasksOptions) {
+  constructor(client: Client, transport: Transport | OpenTransport, options: ConnectTasksOptions) {
     this.#options = options;
     this.#pace = new Pace(options.pace);
     this.#reconnectTimeoutMs = toMs(options.reconnectTimeout ?? '10m');
     this.#maxResultSize = options.maxResultSize ?? 32 * 1024 * 1024;
-    this.#handles = options.registry;
-    this.#ledger = new CallRecords(options.registry, options.onEvent);
+    this.#registry = options.registry;
+    this.#records = new CallRecords(options.registry, options.onEvent);
     const { answer, answers = answer ? ['form', 'url'] : [], drafts = [] } = options;
-    this.#hosting = options.hosts?.({
+    this.#taskHost = options.createTaskHost?.({
       opening: () => ({
         protocolVersion: client.getNegotiatedProtocolVersion(),
         capabilities: client.getServerCapabilities(),
@@ -62,33 +62,33 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
     this.#connection = new Connection(client, transport, {
       drafts: new Set(drafts === 'all' ? allDrafts : drafts),
       isOriginal: options.dialect === 'sep-1686',
-      capabilities: { ...capabilitiesFor(answers), ...this.#hosting?.capabilities },
+      capabilities: { ...capabilitiesFor(answers), ...this.#taskHost?.capabilities },
       timeoutMs: toMs(options.requestTimeout ?? '30s'),
       onNotification: (method, params) => {
-        this.#listening.heard(method, params);
-        this.#calls.heard(method, params);
-        this.#hosting?.heard(method, params);
+        this.#subscription.onNotification(method, params);
+        this.#sender.onNotification(method, params);
+        this.#taskHost?.onNotification(method, params);
       },
-      onRequest: (request) => this.#hosting?.request(request) ?? this.#questions.came(request),
+      onRequest: (request) => this.#taskHost?.request(request) ?? this.#questions.onRequest(request),
       onResponded: (id) => this.#questions.responded(id),
     });
-    this.#listening = new TaskSubscription(this.#connection.dispatcher, () => this.#connection.isModern);
+    this.#subscription = new TaskSubscription(this.#connection.dispatcher, () => this.#connection.isModern);
     this.#questions = new PushedQuestions(client, answer, answers, (taskId) =>
-      this.#ledger.keptFor(taskId, this.#server!, (id) => this.#parentOf(id)),
+      this.#records.answersFor(taskId, this.#server!, (id) => this.#parentOf(id)),
     );
-    this.#calls = new CallSender(this.#connection, {
+    this.#sender = new CallSender(this.#connection, {
       ...options,
       pace: this.#pace,
       reconnectTimeoutMs: this.#reconnectTimeoutMs,
       questions: this.#questions,
-      ledger: this.#ledger,
+      records: this.#records,
     });
   }
 
   async connect(): Promise<Agreement> {
     const agreement = await this.#connection.connect();
     this.#server ??= this.#options.server ?? this.client.getServerVersion()?.name ?? 'unknown';
-    this.#ledger.tidy(this.#server);
+    this.#records.prune(this.#server);
     return agreement;
   }
 
@@ -96,7 +96,7 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
     return this.#connection.client;
   }
 
-  /** Calls a tool. The handle is there as soon as the server has answered, whatever it answered. */
+  /** Calls a tool. Returns a handle as soon as the server has answered, with a result or a task. */
   async call<Name extends ToolName<Tools>>(
     tool: Name,
     ...[input = {}, options]: CallArguments<Tools, Name>
@@ -105,7 +105,7 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
     return handle as TaskHandle<HandleResult<Tools, Name>>;
   }
 
-  /** Any other request that may become a task. */
+  /** Sends any other request that may become a task. */
   async start(method: string, params: JsonObject, options: CallOptions = {}): Promise<TaskHandle> {
     const { target } = this.#options;
     const { idempotencyKey } = options;
@@ -114,12 +114,12 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
       ...(target && { target }),
       ...(idempotencyKey !== undefined && { idempotencyKey }),
     };
-    this.#handles.save(record);
-    this.#ledger.log(record, 'called');
-    return this.#begin(record, options);
+    this.#registry.save(record);
+    this.#records.log(record, 'called');
+    return this.#start(record, options);
   }
 
-  /** As the SDK's own: the result, however long it takes. */
+  /** Like `callTool` of the SDK: waits for the result, however long it takes. */
   async callTool<Name extends ToolName<Tools>>(
     { name, arguments: input = {} }: { readonly name: Name } & ArgumentsMember<Tools, Name>,
     options?: CallOptions,
@@ -140,7 +140,7 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
     return (await handle.result()) as GetPromptResult;
   }
 
-  /** Any request that never becomes a task, answered as the server answers it. */
+  /** Sends a request that never becomes a task, and returns the answer unchanged. */
   request(
     method: string,
     params: JsonObject,
@@ -149,38 +149,38 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
     return this.#connection.request({ method, params }, { signal });
   }
 
-  /** Takes a handle up again, in whichever process it was made. */
+  /** Resumes a call, also in another process than the one that made it. */
   async resume(id: string, options: Pick<CallOptions, 'answer'> = {}): Promise<TaskHandle> {
-    // A detached handle gives no result. Who resumes its call waits until it has ended, and then gets a new one.
+    // A detached handle has no result. Resuming its call waits until it has ended, and creates a new handle.
     for (let live = this.#live.get(id); live; live = this.#live.get(id)) {
-      if (!live.handle.over.signal.aborted) return live.handle;
-      await live.left;
+      if (!live.handle.detached.signal.aborted) return live.handle;
+      await live.settled;
     }
-    const record = this.#handles.get(id);
-    if (!record) throw new TaskLost(id, 'there is no such handle here.');
-    this.#ledger.log(record, 'resumed');
+    const record = this.#registry.get(id);
+    if (!record) throw new TaskLost(id, 'this client has no such handle.');
+    this.#records.log(record, 'resumed');
     if (record.ending) return this.#handleOf(record).end(record.ending);
-    return this.#takeUp(record, options);
+    return this.#resumeOpen(record, options);
   }
 
-  /** Takes up every handle of this server whose outcome nobody has been given. */
+  /** Resumes all calls of this server whose outcome has not been delivered. */
   async resumeAll(): Promise<TaskHandle[]> {
-    const open = this.#handles.list({ server: this.#server!, onlyOpen: true });
+    const open = this.#registry.list({ server: this.#server!, onlyOpen: true });
     return Promise.all(open.map(({ id }) => this.resume(id)));
   }
 
-  /** The tasks that the server lists, over all pages. */
+  /** All tasks that the server lists. */
   list(): AsyncGenerator<RemoteTask> {
     return listedTasks(this.#connection);
   }
 
-  /** Stops waiting for everything; tasks go on, and handles stay. */
+  /** Closes the connection. Tasks continue, and handles can be resumed. */
   async close(): Promise<void> {
     this.#closed.abort();
     for (const { handle } of this.#live.values()) handle.detach();
     this.#questions.close();
-    this.#listening.close();
-    await this.#hosting?.close();
+    this.#subscription.close();
+    await this.#taskHost?.close();
     await this.#connection.close();
   }
 
@@ -190,105 +190,105 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
 
   // --- From a call to a handle ----------------------------------------------------------------------------
 
-  async #begin(record: CallRecord, options: CallOptions): Promise<TaskHandle> {
-    const over = overWith(options.signal);
-    if (this.#connection.dialect === originalTasks) return this.#beginOriginal(record, options, over);
+  async #start(record: CallRecord, options: CallOptions): Promise<TaskHandle> {
+    const detached = controllerFor(options.signal);
+    if (this.#connection.dialect === originalTasks) return this.#startOriginal(record, options, detached);
     try {
-      return await this.#send(this.#handleOf(record, over), record, options);
+      return await this.#send(this.#handleOf(record, detached), record, options);
     } catch (error) {
-      // What the server refused has no task, and no handle either; what may have got through can be taken up again.
-      if (!over.signal.aborted && !this.#calls.mayHaveGotThrough(error)) this.#handles.delete(record.id);
-      this.#calls.forget(record);
-      over.abort();
+      // A rejected call has no task and needs no record. A call that may have arrived can be resumed.
+      if (!detached.signal.aborted && !this.#sender.mayHaveArrived(error)) this.#registry.delete(record.id);
+      this.#sender.forget(record);
+      detached.abort();
       throw error;
     }
   }
 
-  /** Sends a call, and writes down what came of it. Its handle has ended then, or its task is pursued. */
+  /** Sends a call, and records the reply: a result ends the handle, and a task is polled. */
   async #send(handle: CallHandle, record: CallRecord, options: CallOptions): Promise<TaskHandle> {
-    const { over } = handle;
+    const { detached } = handle;
     const { dialect } = this.#connection;
-    const reply = await this.#calls.send(record, { ...options, signal: over.signal });
+    const reply = await this.#sender.send(record, { ...options, signal: detached.signal });
     if (reply.kind === 'result') {
       checkedSize(sizeOf(reply.result), this.#maxResultSize);
-      this.#calls.forget(record);
-      over.abort(answered);
+      this.#sender.forget(record);
+      detached.abort(answered);
       this.#live.delete(record.id);
       return this.#end(handle, record, reply);
     }
     const { task, interim = this.#options.interimText?.(toolOf(record) ?? record.method) } = reply;
-    if (!dialect) throw new MalformedAnswer(`it answered ${record.method} with a task, and declares none`);
+    if (!dialect)
+      throw new MalformedAnswer(`it answered ${record.method} with a task, but does not declare tasks`);
     const known = { ...record, dialect: dialect.name, taskId: task.taskId };
-    // Answers that were given on the way are in the registry already.
-    this.#handles.save({ ...known, answers: this.#handles.get(record.id)?.answers ?? {} });
-    this.#ledger.log(known, 'task');
-    return this.#pursue(handle, known, { first: task, interim, answer: options.answer });
+    // Answers from before the task are in the registry already.
+    this.#registry.save({ ...known, answers: this.#registry.get(record.id)?.answers ?? {} });
+    this.#records.log(known, 'task');
+    return this.#poll(handle, known, { first: task, interim, answer: options.answer });
   }
 
-  /** SEP-1686: the plain answer and the task that is said to be there race; the first that succeeds is the outcome. */
-  #beginOriginal(record: CallRecord, options: CallOptions, over: AbortController): TaskHandle {
+  /** SEP-1686: the plain answer and the task race. The first success is the outcome. */
+  #startOriginal(record: CallRecord, options: CallOptions, detached: AbortController): TaskHandle {
     const known = { ...record, dialect: originalTasks.name, taskId: record.id };
-    this.#handles.save(known);
-    const { race, cancel } = this.#calls.sendOriginal(known, over.signal, options);
-    return this.#pursue(this.#handleOf(known, over, cancel), known, { race, answer: options.answer });
+    this.#registry.save(known);
+    const { race, cancel } = this.#sender.sendOriginal(known, detached.signal, options);
+    return this.#poll(this.#handleOf(known, detached, cancel), known, { race, answer: options.answer });
   }
 
-  /** A call of which no outcome is known. Its handle is there at once, whatever has to be asked first. */
-  #takeUp(record: CallRecord, { answer }: Pick<CallOptions, 'answer'>): TaskHandle {
+  /** Resumes a call without a known outcome. Returns its handle at once. */
+  #resumeOpen(record: CallRecord, { answer }: Pick<CallOptions, 'answer'>): TaskHandle {
     const handle = this.#handleOf(record);
-    if (record.taskId !== undefined) return this.#pursue(handle, record, { answer });
-    if (!this.#calls.canBeSentAgain) {
-      const why =
-        'the host ended before the server answered, and the server cannot be asked whether it was called.';
+    if (record.taskId !== undefined) return this.#poll(handle, record, { answer });
+    if (!this.#sender.canResend) {
+      const why = 'the host stopped before the server answered, and the call cannot be sent again safely.';
       return this.#end(handle, record, { kind: 'lost', why });
     }
-    const left = this.#send(handle, record, { ...(answer && { answer }) }).catch((error: unknown) => {
+    const settled = this.#send(handle, record, { ...(answer && { answer }) }).catch((error: unknown) => {
       this.#live.delete(record.id);
-      this.#failed(handle, record, handle.over.signal.aborted ? new Detached() : error);
+      this.#failed(handle, record, handle.detached.signal.aborted ? new Detached() : error);
     });
-    this.#live.set(record.id, { handle, left });
+    this.#live.set(record.id, { handle, settled });
     return handle;
   }
 
-  // --- Pursuing -------------------------------------------------------------------------------------------
+  // --- Polling --------------------------------------------------------------------------------------------
 
-  #pursue(handle: CallHandle, record: CallRecord, beginning: Beginning): TaskHandle {
-    const { first, interim, answer, race = (pursue) => pursue() } = beginning;
+  #poll(handle: CallHandle, record: CallRecord, options: PollOptions): TaskHandle {
+    const { first, interim, answer, race = (poll) => poll() } = options;
     const taskId = record.taskId!;
     const dialect = remoteDialect(record.dialect ?? '');
     if (!dialect) {
-      const why = `nobody here knows its dialect, "${record.dialect}".`;
+      const why = `its dialect "${record.dialect}" is unknown.`;
       this.#failed(handle, record, new TaskLost(taskId, why));
       return handle;
     }
     const tasks = new Set([taskId]);
-    const kept = this.#ledger.kept(record.id);
-    const pursuit = new TaskPoller(taskId, {
+    const answers = this.#records.answersOf(record.id);
+    const poller = new TaskPoller(taskId, {
       peer: this.#connection,
       dialect,
       pace: this.#pace,
       requests: this.#requests,
-      answering: this.#questions.answeringOf(kept, answer),
-      notifications: this.#listening,
+      answering: this.#questions.answeringFor(answers, answer),
+      notifications: this.#subscription,
       onUpdate: (update) => {
-        handle.tell(update);
-        this.#ledger.log(record, update.type, update.type === 'status' ? update.task.status : undefined);
-        if (update.type === 'status') this.#questions.statusSeen(update.task, kept);
-        if (update.type === 'child') this.#ledger.belongs(update.taskId, record);
+        handle.emit(update);
+        this.#records.log(record, update.type, update.type === 'status' ? update.task.status : undefined);
+        if (update.type === 'status') this.#questions.statusSeen(update.task, answers);
+        if (update.type === 'child') this.#records.addTask(update.taskId, record);
         if (update.type === 'child') tasks.add(update.taskId);
       },
-      signal: handle.over.signal,
+      signal: handle.detached.signal,
       reconnectTimeoutMs: this.#reconnectTimeoutMs,
       maxResultSize: this.#maxResultSize,
       first,
       ...(this.#options.limits && { limits: this.#options.limits }),
     });
-    handle.pursued(taskId, pursuit);
-    this.#ledger.belongs(taskId, record);
-    this.#calls.onProgress(record, (progress) => handle.tell({ type: 'progress', taskId, ...progress }));
+    handle.setPoller(taskId, poller);
+    this.#records.addTask(taskId, record);
+    this.#sender.onProgress(record, (progress) => handle.emit({ type: 'progress', taskId, ...progress }));
     if (interim !== undefined)
-      runtime.setImmediate(() => handle.tell({ type: 'interim', taskId, text: interim }));
-    const left = race((options) => pursuit.run(options))
+      runtime.setImmediate(() => handle.emit({ type: 'interim', taskId, text: interim }));
+    const settled = race((runOptions) => poller.run(runOptions))
       .catch(endingOf)
       .then((ending) => {
         if (ending.kind === 'result') checkResult(record.method, ending.result);
@@ -298,45 +298,45 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
       .finally(() => {
         handle.detach();
         this.#live.delete(record.id);
-        this.#calls.forget(record);
-        this.#ledger.release(tasks);
+        this.#sender.forget(record);
+        this.#records.removeTasks(tasks);
       });
-    this.#live.set(record.id, { handle, left });
+    this.#live.set(record.id, { handle, settled });
     return handle;
   }
 
   #end(handle: CallHandle, record: CallRecord, ending: RemoteOutcome): TaskHandle {
-    this.#ledger.end(record, ending);
+    this.#records.end(record, ending);
     if (this.#options.deleteAfterRead && ending.kind === 'result')
-      void this.#ask('delete', record).catch(() => {});
+      void this.#requestOnTask('delete', record).catch(() => {});
     return handle.end(ending);
   }
 
   #failed(handle: CallHandle, record: CallRecord, error: unknown): void {
-    this.#ledger.log(record, 'failed', error instanceof Error ? error.message : undefined);
+    this.#records.log(record, 'failed', error instanceof Error ? error.message : undefined);
     handle.fail(error);
   }
 
   #handleOf(
     record: CallRecord,
-    over = new AbortController(),
-    cancel = () => this.#ask('cancel', record),
+    detached = new AbortController(),
+    cancel = () => this.#requestOnTask('cancel', record),
   ): CallHandle {
-    return new CallHandle(record.id, record.taskId, over, {
+    return new CallHandle(record.id, record.taskId, detached, {
       cancel,
       delete: async () => {
-        over.abort();
-        await this.#ask('delete', record);
-        this.#handles.delete(record.id);
+        detached.abort();
+        await this.#requestOnTask('delete', record);
+        this.#registry.delete(record.id);
       },
-      deliver: () => this.#ledger.deliver(record.id),
+      deliver: () => this.#records.deliver(record.id),
     });
   }
 
-  /** Asks the server to end or remove the task of a call, where its dialect has a word for that. */
-  async #ask(act: 'cancel' | 'delete', record: CallRecord): Promise<void> {
-    // The registry knows of a task that came after the handle.
-    const { taskId, dialect } = this.#handles.get(record.id) ?? record;
+  /** Asks the server to cancel or delete the task of a call, if the dialect supports that. */
+  async #requestOnTask(act: 'cancel' | 'delete', record: CallRecord): Promise<void> {
+    // The task may be newer than this record.
+    const { taskId, dialect } = this.#registry.get(record.id) ?? record;
     const message = taskId !== undefined && remoteDialect(dialect ?? '')?.[act]?.(taskId);
     if (message) await this.#connection.request(message, { signal: this.#closed.signal });
   }
@@ -348,15 +348,15 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
   }
 }
 
-/** A reason that costs nothing to make: by default each abort makes an exception of its own. */
+/** A shared abort reason: by default each abort creates an exception. */
 const answered = new Error('The call was answered.');
 
-/** How a task came to be pursued. */
-interface Beginning {
+/** Options of `#poll`. */
+interface PollOptions {
   readonly first?: RemoteTask;
   readonly interim?: string | undefined;
   readonly answer?: AnswerQuestion | undefined;
-  readonly race?: (pursue: TaskPoller['run']) => Promise<RemoteOutcome>;
+  readonly race?: (poll: TaskPoller['run']) => Promise<RemoteOutcome>;
 }
 
 function endingOf(error: unknown): RemoteOutcome {

@@ -1,4 +1,4 @@
-/** Push on 2026-07-28: one subscription for all tasks that are pursued at the moment. */
+/** Push on 2026-07-28: one subscription for all tasks that are polled at the moment. */
 
 import { subscriptionIdKey } from '../dialects/2026-07-28/names.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -7,25 +7,25 @@ import { backoffMs } from '../runtime/backoff.ts';
 import { runtime, type Timer } from '../runtime/runtime.ts';
 import type { Dispatcher } from './dispatcher.ts';
 
-/** Tasks that come together are subscribed to together. */
-const settleMs = 20;
-/** Between two subscriptions, however many tasks come and go. */
-const shortestMs = 1_000;
+/** Tasks that are added within this time share a subscription. */
+const batchMs = 20;
+/** The minimum time between two subscriptions. */
+const minIntervalMs = 1_000;
 const backoff = { minMs: 5_000, maxMs: 60_000 };
 
 interface Subscription {
   readonly id: string;
-  readonly over: AbortController;
-  /** Of which the server says that it will tell; empty until it has said so. */
-  heard: ReadonlySet<string>;
+  readonly abort: AbortController;
+  /** The tasks that the server has acknowledged; empty until then. */
+  acknowledged: ReadonlySet<string>;
 }
 
 export class TaskSubscription implements TaskNotifications {
   readonly #dispatcher: Dispatcher;
-  /** Whether the server offers it. */
+  /** True if the server supports subscriptions. */
   readonly #isOffered: () => boolean;
   readonly #nudges = new Map<string, Set<() => void>>();
-  /** Each serves until a later one is acknowledged, so that nothing falls between the two. */
+  /** A subscription stays open until a later one is acknowledged, so that no notification is missed. */
   #subscriptions: readonly Subscription[] = [];
   #timer: Timer | undefined;
   #openedAt = Number.NEGATIVE_INFINITY;
@@ -45,15 +45,15 @@ export class TaskSubscription implements TaskNotifications {
       stop: () => {
         nudges.delete(nudge);
         if (nudges.size === 0) this.#nudges.delete(taskId);
-        // Others that are still told of do no harm.
+        // Notifications for other tasks are harmless.
         if (this.#nudges.size === 0) this.#stop();
       },
-      isPushed: () => this.#isHeard(taskId),
+      isPushed: () => this.#isAcknowledged(taskId),
     };
   }
 
-  /** What came in; whichever dialect it is told in, it says which task it is about. */
-  heard(method: string, params: JsonObject): void {
+  /** Handles a notification. In every dialect it names its task. */
+  onNotification(method: string, params: JsonObject): void {
     if (method === 'notifications/tasks' || method === 'notifications/tasks/status')
       this.#nudge([String(params.taskId)]);
     if (method === 'notifications/subscriptions/acknowledged') this.#acknowledged(params);
@@ -64,8 +64,8 @@ export class TaskSubscription implements TaskNotifications {
     this.#stop();
   }
 
-  #isHeard(taskId: string): boolean {
-    return this.#subscriptions.some(({ heard }) => heard.has(taskId));
+  #isAcknowledged(taskId: string): boolean {
+    return this.#subscriptions.some(({ acknowledged }) => acknowledged.has(taskId));
   }
 
   #nudge(taskIds: Iterable<string>): void {
@@ -76,7 +76,7 @@ export class TaskSubscription implements TaskNotifications {
     const latest = this.#subscriptions.at(-1);
     if (!latest || !isJsonObject(meta) || meta[subscriptionIdKey] !== latest.id) return;
     const taskIds = isJsonObject(notifications) ? notifications.taskIds : undefined;
-    latest.heard = new Set(Array.isArray(taskIds) ? (taskIds as string[]) : []);
+    latest.acknowledged = new Set(Array.isArray(taskIds) ? (taskIds as string[]) : []);
     this.#keepOnly([latest]);
     this.#failures = 0;
   }
@@ -87,15 +87,15 @@ export class TaskSubscription implements TaskNotifications {
     this.#keepOnly([]);
   }
 
-  #keepOnly(kept: readonly Subscription[]): void {
-    const others = this.#subscriptions.filter((one) => !kept.includes(one));
-    this.#subscriptions = kept;
-    for (const { over } of others) over.abort();
+  #keepOnly(subscriptions: readonly Subscription[]): void {
+    const others = this.#subscriptions.filter((one) => !subscriptions.includes(one));
+    this.#subscriptions = subscriptions;
+    for (const { abort } of others) abort.abort();
   }
 
-  #renewSoon(leastMs = settleMs): void {
+  #renewSoon(delayMs = batchMs): void {
     if (this.#isClosed || this.#timer || !this.#isOffered()) return;
-    const ms = Math.max(leastMs, this.#openedAt + shortestMs - runtime.monotonic());
+    const ms = Math.max(delayMs, this.#openedAt + minIntervalMs - runtime.monotonic());
     this.#timer = runtime
       .setTimeout(() => {
         this.#timer = undefined;
@@ -106,27 +106,27 @@ export class TaskSubscription implements TaskNotifications {
 
   #renew(): void {
     const taskIds = [...this.#nudges.keys()];
-    if (taskIds.every((taskId) => this.#isHeard(taskId))) return;
-    // One that was never acknowledged serves nobody.
-    this.#keepOnly(this.#subscriptions.filter(({ heard }) => heard.size > 0));
-    const over = new AbortController();
+    if (taskIds.every((taskId) => this.#isAcknowledged(taskId))) return;
+    // A subscription that was never acknowledged is useless.
+    this.#keepOnly(this.#subscriptions.filter(({ acknowledged }) => acknowledged.size > 0));
+    const abort = new AbortController();
     const id = this.#dispatcher.newRequestId();
-    const latest: Subscription = { id, over, heard: new Set() };
+    const latest: Subscription = { id, abort, acknowledged: new Set() };
     this.#subscriptions = [...this.#subscriptions, latest];
     this.#openedAt = runtime.monotonic();
     const message = { method: 'subscriptions/listen', params: { notifications: { taskIds } } };
     const ended = () => this.#ended(latest);
     this.#dispatcher
-      .request(message, { id, signal: over.signal, isPatient: true, cancelOnAbort: true })
+      .request(message, { id, signal: abort.signal, isPatient: true, cancelOnAbort: true })
       .then(ended, ended);
   }
 
-  /** Until it is open again, looks come as often as without it, from now on. */
+  /** Nudges all pollers, which poll at their normal pace until the subscription is open again. */
   #ended(ended: Subscription): void {
     const isLatest = this.#subscriptions.at(-1) === ended;
     this.#subscriptions = this.#subscriptions.filter((one) => one !== ended);
     if (!isLatest) return;
     this.#renewSoon(backoffMs(backoff, this.#failures++));
-    this.#nudge(ended.heard);
+    this.#nudge(ended.acknowledged);
   }
 }

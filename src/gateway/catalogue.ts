@@ -1,15 +1,15 @@
 /**
- * What clients are shown: everything that the upstreams list and every command, under names of which none stands for
- * two things. Lists are put together when an upstream's have changed, so that showing them costs nothing.
+ * The lists that clients see: everything that the upstreams list, and every command, under unique names. The lists are
+ * built when those of an upstream change, so that serving them costs nothing.
  */
 import type { DurableTool } from '../engine/handlers/tool.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { taskSupport, toolDefinition } from '../server/sdk/listings.ts';
 import type { Called } from '../server/task-server.ts';
-import { headOf, relayToolFor } from './upstream/relay.ts';
+import { relayToolFor, startBeforeTask } from './upstream/relay.ts';
 import type { Upstream } from './upstream/upstream.ts';
 
-/** Something that is listed, and what its owner calls it. */
+/** A listed entry, and its name at its owner (an upstream or the config). */
 interface Named {
   readonly owner: string;
   readonly name: string;
@@ -35,7 +35,7 @@ export class Catalogue {
   resources: readonly JsonObject[] = [];
   resourceTemplates: readonly JsonObject[] = [];
 
-  /** The upstreams with the tools of the engine that carry their calls out; names that are the gateway's own. */
+  /** Takes each upstream with the engine's tool that relays its calls. `reserved` are the gateway's own tool names. */
   constructor(
     upstreams: ReadonlyMap<Upstream, DurableTool>,
     commands: readonly DurableTool[],
@@ -47,13 +47,13 @@ export class Catalogue {
     this.refresh();
   }
 
-  /** The durable tool that a name stands for, and the input that its task is made with. */
+  /** The durable tool with this name, and the input to create its task with. */
   called(name: string, input: unknown): Called | undefined {
     const found = this.#tools.get(name)?.call(input);
     return found && { ...found, calledAs: name };
   }
 
-  /** The prompt that a name stands for. */
+  /** The prompt with this name. */
   prompt(name: string): Pick<Prompt, 'upstream' | 'name'> | undefined {
     return this.#prompts.get(name);
   }
@@ -81,11 +81,11 @@ export class Catalogue {
     this.resourceTemplates = distinct(all('resourceTemplates'), 'uriTemplate');
   }
 
-  /** Those that may have a resource, the likeliest first: who lists it, who has a template for its like, all others. */
-  holdersOf(uri: string): Upstream[] {
+  /** Upstreams that may have a resource: first those that list it, then those with a matching template, then others. */
+  candidatesFor(uri: string): Upstream[] {
     const rank = ({ listed }: Upstream) => {
       if (listed.resources.some((resource) => resource.uri === uri)) return 0;
-      return listed.resourceTemplates.some(({ uriTemplate }) => fits(String(uriTemplate), uri)) ? 1 : 2;
+      return listed.resourceTemplates.some(({ uriTemplate }) => matches(String(uriTemplate), uri)) ? 1 : 2;
     };
     return [...this.#upstreams.keys()]
       .filter((upstream) => upstream.has('resources'))
@@ -117,7 +117,7 @@ function relayedTool(upstream: Upstream, base: DurableTool, listed: JsonObject):
       return {
         tool,
         input: call,
-        ...(!isCounted && { head: headOf(upstream, call) }),
+        ...(!isCounted && { head: startBeforeTask(upstream, call) }),
         ...(upstream.has('logging') && { listen: upstream.logs.listen }),
       };
     },
@@ -128,7 +128,7 @@ function shown(entries: ReadonlyMap<string, Named>): JsonObject[] {
   return [...entries].map(([name, { listed }]) => ({ ...listed, name }));
 }
 
-/** Own names where they are unique; where they are not, with that of their upstream in front. */
+/** Keeps unique names, and puts the owner's name in front of all others. */
 function named<T extends Named>(
   entries: readonly T[],
   reserved: readonly string[] = [],
@@ -150,8 +150,8 @@ function distinct(entries: readonly JsonObject[], key: string): JsonObject[] {
   return [...new Map(entries.toReversed().map((entry) => [entry[key], entry])).values()].reverse();
 }
 
-/** Of a template only what stands before its first variable, and after its last, is compared. */
-function fits(template: string, uri: string): boolean {
+/** Compares only the text before the first variable of the template and after the last. */
+function matches(template: string, uri: string): boolean {
   const first = template.indexOf('{');
   if (first < 0) return template === uri;
   return (
@@ -159,15 +159,15 @@ function fits(template: string, uri: string): boolean {
   );
 }
 
-/** Which arguments are repeated in headers is between the upstream and us. */
+/** Drops `x-mcp-header`: only the connection to the upstream repeats arguments in headers. */
 function withoutHeaders(schema: unknown): JsonObject {
   if (!isJsonObject(schema)) return { type: 'object' };
   const { properties } = schema;
   if (!isJsonObject(properties)) return schema;
-  const bare = Object.entries(properties).map(([name, property]) => {
+  const stripped = Object.entries(properties).map(([name, property]) => {
     if (!isJsonObject(property)) return [name, property] as const;
     const { 'x-mcp-header': _, ...rest } = property;
     return [name, rest] as const;
   });
-  return { ...schema, properties: Object.fromEntries(bare) };
+  return { ...schema, properties: Object.fromEntries(stripped) };
 }

@@ -1,4 +1,4 @@
-/** The gateway: upstreams and commands on one side, durable tools for every generation of clients on the other. */
+/** The gateway: offers the tools of upstreams, and commands, as durable tools to clients of every revision. */
 
 import { type McpRequestContext, Server, type ServerNotifier } from '@modelcontextprotocol/server';
 import { invalidParams } from '../dialects/json-rpc.ts';
@@ -21,28 +21,28 @@ import { Upstream } from './upstream/upstream.ts';
 
 export interface GatewayOptions extends Pick<EngineOptions, 'store' | 'log' | 'telemetry'> {
   readonly config: Config;
-  /** How the gateway introduces itself. */
+  /** The version that the gateway reports to clients and upstreams. */
   readonly version: string;
-  /** How long clients wait at first for upstreams that have not answered. Default 30 s. */
+  /** How long the first clients wait for upstreams that have not answered. Default 30 s. */
   readonly startMs?: number;
-  /** Where it is remembered what upstreams list. By default nowhere. */
+  /** Remembers what upstreams list. By default nothing is remembered. */
   readonly lists?: ListCache;
-  /** What commands see of the environment of this process. By default all of it but Holdfast's own settings. */
+  /** Environment variables that commands inherit. By default all but Holdfast's own settings. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Hears of upstreams that cannot be reached. */
+  /** Called when an upstream cannot be reached. */
   readonly onTrouble?: (trouble: Error) => void;
 }
 
 type Handler = (request: { params?: JsonObject }) => unknown;
 
-/** A call that waits for an upstream holds a place of a worker, and nothing else. */
-const callsAtOnce = 1_000;
+/** A call that waits for an upstream costs no more than its slot. */
+const maxConcurrentCalls = 1_000;
 
 export class Gateway implements AsyncDisposable {
   readonly tasks: Tasks;
-  /** Announces to clients of 2026-07-28 that listen over HTTP. */
+  /** Notifies clients of 2026-07-28 that subscribe over HTTP. */
   notifier: ServerNotifier | undefined;
-  /** Resolves when every upstream has answered, or has had its time to, or nobody waits any more. */
+  /** Resolves when every upstream has answered, `startMs` is over, or the gateway is closed. */
   readonly settled: Promise<void>;
   readonly #upstreams: readonly Upstream[];
   readonly #catalogue: Catalogue;
@@ -61,13 +61,13 @@ export class Gateway implements AsyncDisposable {
     this.#plainClients = config.plainClients;
     const reserved = handOverSettings(config);
     const configured = Object.entries(config.upstreams);
-    const isAlone = configured.length === 1;
+    const isOnlyUpstream = configured.length === 1;
     const upstreams = configured.map(([name, upstreamConfig]) => {
       const upstream: Upstream = new Upstream(name, upstreamConfig, {
         version,
         listed: lists?.get(name),
         sessionLogs: this.#sessionLogs,
-        isAlone,
+        isOnlyUpstream: isOnlyUpstream,
         events: {
           changed: () => {
             lists?.set(name, upstream.listed);
@@ -75,13 +75,13 @@ export class Gateway implements AsyncDisposable {
             this.#changed();
           },
           failed: (why) => onTrouble?.(new UpstreamUnreachable(name, why)),
-          notified: (method, params) => this.#notified(method, params),
+          notified: (method, params) => this.#forward(method, params),
         },
       });
       return upstream;
     });
-    this.#sessionLogs.onWish = () => {
-      for (const { logs } of upstreams) void logs.ask();
+    this.#sessionLogs.onWantedChanged = () => {
+      for (const { logs } of upstreams) void logs.syncLevel();
     };
     const relays = new Map(upstreams.map((upstream) => [upstream, relayTool(upstream)]));
     const commands = Object.entries(config.commands).map(([name, command]) =>
@@ -92,29 +92,29 @@ export class Gateway implements AsyncDisposable {
     this.tasks = createTasks({
       ...engineOptions,
       tools: [...relays.values(), ...commands],
-      // Nobody is told of a task but by its id, and how long it is kept is for the config to say.
+      // Task ids are secret, and the config sets the retention.
       anonymousRetention: '30d',
       limits: config.limits,
       toolNamed: (name, input) => this.#catalogue.called(name, input),
     });
-    const answered = upstreams.map(async ({ connection, isKnown }) => {
+    const answered = upstreams.map(async ({ connection, isListCached }) => {
       const started = connection.start();
-      // What is known of an earlier start need not be waited for.
-      if (!isKnown) await started;
+      // Cached lists are served at once.
+      if (!isListCached) await started;
     });
     this.settled = within(startMs, Promise.all(answered), this.#closing.signal).then(() => {});
   }
 
-  /** Begins to carry tasks out, those of an earlier process among them. */
-  async work(concurrency = callsAtOnce): Promise<void> {
-    // Whether a call may be repeated is said by the upstream that it was made to.
+  /** Starts the worker. It also continues tasks of earlier processes. */
+  async work(concurrency = maxConcurrentCalls): Promise<void> {
+    // Only the lists of an upstream show whether an interrupted call may be repeated.
     await this.settled;
-    // Closed tasks would be opened again by a worker.
+    // A worker would open the closed tasks again.
     if (this.#closing.signal.aborted) return;
     await this.tasks.work({ concurrency, watchdog: 'exit' });
   }
 
-  /** After whatever serves it has stopped: lets go of the upstreams. */
+  /** Closes the tasks and the connections to upstreams. Stop the HTTP server or stdio first. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.tasks.close();
@@ -126,25 +126,25 @@ export class Gateway implements AsyncDisposable {
     return this.close();
   }
 
-  // --- The servers that clients talk to: tools with tasks, everything else passed on as it is ---------------
+  // --- The servers that clients connect to: calls become tasks, everything else is forwarded ----------------
 
   readonly serverFor = async ({ era, requestInfo }: McpRequestContext): Promise<Server> => {
     await this.settled;
     const server = this.#server();
-    // One that serves a single request hears of nothing.
+    // A server for a single request receives no notifications.
     if (era === 'legacy' || !requestInfo) {
       this.#connected.add(server);
-      const stopHearing = era === 'legacy' ? this.#hearLogs(server) : () => {};
+      const unsubscribe = era === 'legacy' ? this.#subscribeToLogs(server) : () => {};
       server.onclose = () => {
         this.#connected.delete(server);
-        stopHearing();
+        unsubscribe();
       };
     }
     return server;
   };
 
-  /** In a session the level is said once, and holds for whatever is logged from then on. */
-  #hearLogs(server: Server): () => void {
+  /** A session sets its level once. It applies to everything that is logged afterwards. */
+  #subscribeToLogs(server: Server): () => void {
     if (!this.#has('logging')) return () => {};
     const session = new LogStream(
       async (params) => {
@@ -156,7 +156,7 @@ export class Gateway implements AsyncDisposable {
     this.#sessionLogs.set(session, undefined);
     server.setRequestHandler('logging/setLevel', async ({ params }) => {
       this.#sessionLogs.set(session, params.level as LogLevel);
-      await Promise.all(this.#upstreams.map(({ logs }) => logs.askSoon()));
+      await Promise.all(this.#upstreams.map(({ logs }) => logs.syncLevelSoon()));
       return {};
     });
     return () => this.#sessionLogs.leave(session);
@@ -166,22 +166,22 @@ export class Gateway implements AsyncDisposable {
     return this.#upstreams.some((upstream) => upstream.has(capability));
   }
 
-  /** The lists of some upstream have changed. */
+  /** Notifies clients that the lists of an upstream have changed. */
   #changed(): void {
     this.notifier?.toolsChanged();
     this.notifier?.promptsChanged();
     this.notifier?.resourcesChanged();
-    for (const list of ['tools', 'prompts', 'resources']) this.#tell(`notifications/${list}/list_changed`);
+    for (const list of ['tools', 'prompts', 'resources']) this.#notify(`notifications/${list}/list_changed`);
   }
 
-  /** An upstream said something that is for clients. */
-  #notified(method: string, params: JsonObject): void {
+  /** Forwards a notification of an upstream to clients. */
+  #forward(method: string, params: JsonObject): void {
     if (method === 'notifications/resources/updated') this.notifier?.resourceUpdated(String(params.uri));
-    this.#tell(method, params);
+    this.#notify(method, params);
   }
 
-  /** Tells every server that stays connected. */
-  #tell(method: string, params?: JsonObject): void {
+  /** Sends a notification to every connected session. */
+  #notify(method: string, params?: JsonObject): void {
     for (const server of this.#connected)
       if (server.transport) void server.notification({ method, params } as never).catch(() => {});
   }
@@ -227,38 +227,38 @@ export class Gateway implements AsyncDisposable {
   async #prompt(params: JsonObject): Promise<JsonObject> {
     const found = this.#catalogue.prompt(String(params.name));
     if (!found) throw new Fault({ code: invalidParams, message: `Prompt ${params.name} not found` });
-    return passedOn(found.upstream, 'prompts/get', { ...params, name: found.name });
+    return forwarded(found.upstream, 'prompts/get', { ...params, name: found.name });
   }
 
-  /** Whoever knows it answers; if nobody does, the likeliest says why. */
+  /** Asks each candidate in turn. If all refuse, it throws the error of the first. */
   async #resource(method: string, params: JsonObject): Promise<JsonObject> {
-    let refusal: unknown;
-    for (const upstream of this.#catalogue.holdersOf(String(params.uri)))
+    let firstError: unknown;
+    for (const upstream of this.#catalogue.candidatesFor(String(params.uri)))
       try {
-        return await passedOn(upstream, method, params);
+        return await forwarded(upstream, method, params);
       } catch (error) {
-        refusal ??= error;
+        firstError ??= error;
       }
-    throw refusal ?? new Fault({ code: invalidParams, message: `Resource ${params.uri} not found` });
+    throw firstError ?? new Fault({ code: invalidParams, message: `Resource ${params.uri} not found` });
   }
 
   async #complete(params: JsonObject): Promise<JsonObject> {
     const ref = isJsonObject(params.ref) ? params.ref : {};
     if (ref.type === 'ref/resource') {
-      const [upstream] = this.#catalogue.holdersOf(String(ref.uri));
-      if (upstream) return passedOn(upstream, 'completion/complete', params);
+      const [upstream] = this.#catalogue.candidatesFor(String(ref.uri));
+      if (upstream) return forwarded(upstream, 'completion/complete', params);
     }
     const found = this.#catalogue.prompt(String(ref.name));
     if (!found)
       throw new Fault({
         code: invalidParams,
-        message: `There is nothing to complete for ${ref.name ?? ref.uri}.`,
+        message: `Nothing to complete for ${ref.name ?? ref.uri}`,
       });
-    return passedOn(found.upstream, 'completion/complete', { ...params, ref: { ...ref, name: found.name } });
+    return forwarded(found.upstream, 'completion/complete', { ...params, ref: { ...ref, name: found.name } });
   }
 }
 
-async function passedOn(upstream: Upstream, method: string, { _meta, ...params }: JsonObject) {
+async function forwarded(upstream: Upstream, method: string, { _meta, ...params }: JsonObject) {
   try {
     const { resultType: _, _meta: _other, ...result } = await upstream.request(method, params);
     return result;

@@ -1,10 +1,10 @@
-/** Our client finds out what a server speaks, and keeps to it. */
+/** Our client negotiates the revision with a server. */
 import { expect, test } from 'vitest';
 import { connectOurClient } from '../dialects/interop/our-client.ts';
 import { toyProcess } from '../gateway/processes.ts';
 import { textOf } from '../kit/text.ts';
 
-test('a server of 2025-11-25 over HTTP that was asked for 2026-07-28 first hears of it no more', async () => {
+test('a server of 2025-11-25 over HTTP gets no metadata of 2026-07-28 after the probe', async () => {
   await using server = await toyProcess('--tasks').start();
   await using client = await connectOurClient(server.url, { isModern: true });
   expect(client.tasks.client.getNegotiatedProtocolVersion()).toBe('2025-11-25');

@@ -1,4 +1,4 @@
-/** How often a caller looks: the longest of what is asked for, within the host's bounds, and a little spread. */
+/** The time between polls: the maximum of all requested delays, within the host's bounds, plus jitter. */
 import { Client } from '@modelcontextprotocol/client';
 import { connectTasks } from 'holdfast/client';
 import { describe, expect, test } from 'vitest';
@@ -9,19 +9,19 @@ import { HostileServer, type Says } from '../techniques/hostile/server.ts';
 const never = () => 0;
 const always = () => 1 - Number.EPSILON;
 
-describe('the next look', () => {
+describe('the next poll', () => {
   const pace = new Pace({ floorMs: 100, ceilingMs: 60_000, defaultMs: 1_000 }, never);
 
-  test('comes when the server says', () => {
+  test('follows the hint of the server', () => {
     expect(pace.next({ hintMs: 2_500 })).toBe(2_500);
   });
 
-  test('comes after the default if the server says nothing', () => {
+  test('follows the default without a hint', () => {
     expect(pace.next({})).toBe(1_000);
     expect(pace.next({ hintMs: undefined })).toBe(1_000);
   });
 
-  test.each([0, -1, -1e308, 99, 0.001])('is never sooner than the floor: %d', (hintMs) => {
+  test.each([0, -1, -1e308, 99, 0.001])('is never before the floor: %d', (hintMs) => {
     expect(pace.next({ hintMs })).toBe(100);
   });
 
@@ -32,14 +32,14 @@ describe('the next look', () => {
     },
   );
 
-  test('comes later with each failure in a row, up to the ceiling', () => {
+  test('backs off with each failure, up to the ceiling', () => {
     const waits = Array.from({ length: 12 }, (_, failures) => pace.next({ hintMs: 0, failures }));
     expect(waits.slice(0, 5)).toEqual([100, 250, 500, 1_000, 2_000]);
     expect(waits.at(-1)).toBe(60_000);
     expect(pace.next({ hintMs: 0, failures: 1e9 })).toBe(60_000);
   });
 
-  test('waits for the longest of hint, failures, Retry-After and safety net', () => {
+  test('waits for the maximum of hint, backoff, Retry-After and safety net', () => {
     const all = { hintMs: 300, failures: 2, retryAfterMs: 700, atLeastMs: 600 };
     expect(pace.next(all)).toBe(700);
     expect(pace.next({ ...all, hintMs: 800 })).toBe(800);
@@ -47,13 +47,13 @@ describe('the next look', () => {
     expect(pace.next({ ...all, atLeastMs: 10_000 })).toBe(10_000);
   });
 
-  test('a server that asks to be left alone for longer than the ceiling is not obeyed', () => {
+  test('a hint beyond the ceiling is ignored', () => {
     expect(pace.next({ retryAfterMs: 86_400_000 })).toBe(60_000);
   });
 });
 
-describe('the spread', () => {
-  test('is up to a tenth of the wait, and never before its end', () => {
+describe('the jitter', () => {
+  test('adds up to a tenth of the wait', () => {
     const late = new Pace({ floorMs: 100, ceilingMs: 60_000 }, always);
     expect(late.next({ hintMs: 1_000 })).toBeCloseTo(1_100, 5);
     const waits = Array.from({ length: 1_000 }, () => new Pace().next({ hintMs: 1_000 }));
@@ -67,12 +67,12 @@ describe('the spread', () => {
   });
 });
 
-describe('bounds that contradict each other or no timer can keep', () => {
-  test('a ceiling below the floor is the floor', () => {
+describe('bounds that contradict each other or exceed a timer', () => {
+  test('a ceiling below the floor is raised to the floor', () => {
     expect(new Pace({ floorMs: 500, ceilingMs: 100 }, never).next({ hintMs: 1 })).toBe(500);
   });
 
-  test('a ceiling that is too long for a timer is not one that ends at once', () => {
+  test('a ceiling that is too long for a timer does not fire at once', () => {
     const pace = new Pace({ ceilingMs: Number.POSITIVE_INFINITY }, never);
     expect(pace.next({ hintMs: 1e15 })).toBe(2 ** 31 - 1);
   });
@@ -84,7 +84,7 @@ function gaps(times: readonly number[]): number[] {
 }
 
 describe('on a server', () => {
-  test('that hints, no look comes before the hint says so', async () => {
+  test('that sends hints, no poll comes before the hint', async () => {
     const { url } = await served();
     const looks: number[] = [];
     const client = new Client({ name: 'c', version: '1' });
@@ -96,7 +96,7 @@ describe('on a server', () => {
       return send(message, options);
     };
     try {
-      // The fixture asks for a second between looks; what it pushes meanwhile may shorten the last wait only.
+      // The fixture requests a second between polls. A push may shorten only the last wait.
       await tasks.callTool({ name: 'nap', arguments: { ms: 2_500 } });
     } finally {
       await tasks.close();
@@ -106,7 +106,7 @@ describe('on a server', () => {
     expect(looks.length).toBeLessThanOrEqual((looks.at(-1)! - looks[0]!) / 1_000 + 3);
   });
 
-  test('whose hint changes, the newest counts', async () => {
+  test('whose hint changes, the latest counts', async () => {
     const says: Says = ({ before }) => ({
       resultType: 'complete',
       taskId: 'root',
@@ -127,7 +127,7 @@ describe('on a server', () => {
     const [first, second, third, fourth] = gaps(server.times('tasks/get'));
     expect(first).toBeGreaterThan(1_490);
     for (const gap of [second, third, fourth]) expect(gap).toBeGreaterThan(48);
-    // One that is on time is enough: a busy machine may hold up any of them.
+    // One timely poll is enough: a busy machine may delay any of them.
     expect(Math.min(second!, third!, fourth!)).toBeLessThan(1_490);
   });
 });

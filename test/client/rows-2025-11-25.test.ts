@@ -1,4 +1,4 @@
-/** What 2025-11-25 asks of whoever calls tasks. */
+/** Requirements of 2025-11-25 for callers of tasks. */
 
 import { memoryCallRegistry } from 'holdfast/client';
 import { expect, test } from 'vitest';
@@ -12,10 +12,10 @@ import { by, facing, oneByOne, recorded, refusal, shown, text, tool } from './ro
 const callable = { tasks: { requests: { tools: { call: {} } } } };
 
 test.each([
-  ['that has no tasks', {}, 'required'],
-  ['that declared no tasks of tool calls', { tasks: { list: {}, cancel: {} } }, 'optional'],
-  ['whose tool forbids it', callable, 'forbidden'],
-  ['whose tool says nothing of tasks', callable, undefined],
+  ['without tasks', {}, 'required'],
+  ['without tasks for tool calls', { tasks: { list: {}, cancel: {} } }, 'optional'],
+  ['whose tool forbids tasks', callable, 'forbidden'],
+  ['whose tool has no task support', callable, undefined],
 ])(
   'S2025-06 S2025-07 S2025-12 S2025-13 a server %s is never asked for a task',
   async (_, capabilities, support) => {
@@ -46,7 +46,7 @@ test.each(['required', 'optional'])(
   },
 );
 
-test('a server whose store is away says nothing about the task, whose result is asked for again', async () => {
+test('an unavailable store of the server does not end the task: the result is requested again', async () => {
   const away = { code: -32603, message: 'The task store is not available.', data: { reason: 'unavailable' } };
   const answer = oneByOne({ error: away }, { error: away }, { result: text('done') });
   const { tasks, of } = await facing(
@@ -60,7 +60,7 @@ test('a server whose store is away says nothing about the task, whose result is 
   expect(of('tasks/result')).toHaveLength(3);
 });
 
-test('S2025-34 between two looks passes the time that the server asks for', async () => {
+test('S2025-34 the time between two polls is that of the server', async () => {
   const looks: number[] = [];
   const status = oneByOne('working', 'working', 'completed');
   const { tasks } = await facing(
@@ -79,7 +79,7 @@ test('S2025-34 between two looks passes the time that the server asks for', asyn
   for (const gap of gaps) expect(gap).toBeGreaterThanOrEqual(245);
 });
 
-test('S2025-35 S2025-36 S2025-43 S2025-60 at input_required the result is asked for, and polling goes on beside it', async () => {
+test('S2025-35 S2025-36 S2025-43 S2025-60 at input_required the client requests the result and continues to poll', async () => {
   const order: string[] = [];
   const status = oneByOne('working', ...Array(4).fill('input_required'), 'completed');
   let failures = 1;
@@ -93,7 +93,7 @@ test('S2025-35 S2025-36 S2025-43 S2025-60 at input_required the result is asked 
       },
       'tasks/result': () => {
         order.push('result');
-        // The stream is lost, then it waits, then the task is over.
+        // The stream is lost, then the task waits, then it is done.
         if (failures-- > 0) return refusal(-32603, 'The stream was lost.');
         return order.includes('completed') ? { result: text('done') } : undefined;
       },
@@ -107,7 +107,7 @@ test('S2025-35 S2025-36 S2025-43 S2025-60 at input_required the result is asked 
   expect(order.indexOf('completed')).toBeGreaterThan(order.indexOf('result'));
 });
 
-test('S2025-64 requests about a task carry its id, and no related-task', async () => {
+test('S2025-64 task requests contain the task id, and no related-task metadata', async () => {
   const { url } = await served({ tokens: { secret: 'somebody' } });
   const headers = { authorization: 'Bearer secret' };
   const { tasks, sent } = await recorded(url, { headers, answers: ['form'], answer: () => accepted });
@@ -122,14 +122,14 @@ test('S2025-64 requests about a task carry its id, and no related-task', async (
   for (const { params } of about) expect(params).not.toHaveProperty('_meta');
 });
 
-test('S2025-68 S2025-69 S2025-35 what a notification says is not relied on, and the looks go on', async () => {
+test('S2025-68 S2025-69 S2025-35 the content of a notification is not trusted, and polling continues', async () => {
   const status = oneByOne('working', 'working', 'working', 'completed');
   const { server, tasks, of } = await facing(
     by({
       'tools/call': () => ({ result: { task: shown('t', 'working') } }),
       'tasks/get': () => {
         const now = status();
-        // It says so long before it is so.
+        // The notification comes long before the task has ended.
         server.say({ method: 'notifications/tasks/status', params: shown('t', 'completed') });
         return { result: shown('t', now) };
       },
@@ -142,7 +142,7 @@ test('S2025-68 S2025-69 S2025-35 what a notification says is not relied on, and 
   expect(methods.indexOf('tasks/result')).toBeGreaterThan(methods.lastIndexOf('tasks/get'));
 });
 
-test('S2025-73 S2025-76 cursors are given back as they came', async () => {
+test('S2025-73 S2025-76 cursors are sent back unchanged', async () => {
   const cursor = ' %7B"no":[your business]} \u00e9=?';
   const { tasks, of } = await facing(
     by({
@@ -157,13 +157,13 @@ test('S2025-73 S2025-76 cursors are given back as they came', async () => {
   expect(of('tasks/list').map(({ params }) => params)).toEqual([{}, { cursor }]);
 });
 
-test('S2025-09 S2025-10 a server that declared no list is not asked for one', async () => {
+test('S2025-09 S2025-10 tasks/list is not sent to a server that does not declare it', async () => {
   const { tasks, of } = await facing(by({}), { says: { capabilities: { tools: {}, ...callable } } });
   await expect(Array.fromAsync(tasks.list())).rejects.toThrow(RemoteError);
   expect(of('tasks/list')).toEqual([]);
 });
 
-test('S2025-84 S2025-85 a cancelled task is not asked for its result, and its request is not cancelled', async () => {
+test('S2025-84 S2025-85 the result of a cancelled task is not requested, and its request is not cancelled', async () => {
   const { url } = await served();
   const { tasks, sent, of } = await recorded(url);
   const handle = await tasks.call('nap', { ms: 60_000 });
@@ -175,7 +175,7 @@ test('S2025-84 S2025-85 a cancelled task is not asked for its result, and its re
   expect(of('notifications/cancelled')).toEqual([]);
 });
 
-test('S2025-112 S2025-113 what becomes of a call is told as it happens, and the task is known by its call', async () => {
+test('S2025-112 S2025-113 events of a call are reported as they happen, and name its task', async () => {
   const { url } = await served();
   const handles = memoryCallRegistry();
   const events: object[] = [];
@@ -196,7 +196,7 @@ test('S2025-112 S2025-113 what becomes of a call is told as it happens, and the 
   expect(events.at(-1)).toMatchObject({ ...about, event: 'done' });
 });
 
-test('S2025-24 a model is told what the server suggests, or else what the host has to say itself', async () => {
+test('S2025-24 the model gets the interim text of the server, or else that of the host', async () => {
   const { url } = await served();
   const { tasks } = await recorded(url, { interimText: (name) => `Still busy with ${name}.` });
   const interim = async (name: string, input: object) => {
@@ -207,7 +207,7 @@ test('S2025-24 a model is told what the server suggests, or else what the host h
   expect(await interim('count_sheep', { sheep: 7 })).toEqual(['Counting 7 sheep.']);
 });
 
-test('S2025-45 a question is answered on whichever stream it comes', async () => {
+test('S2025-45 a question is answered on any stream', async () => {
   const { server, person } = await meet({ isOnAPort: true, hostedTasks: undefined as never });
   const onStandalone = server.ask('elicitation/create', form);
   await person.says(accepted);
@@ -217,7 +217,7 @@ test('S2025-45 a question is answered on whichever stream it comes', async () =>
   expect(await tasks.callTool({ name: 'ask_name' })).toMatchObject(text('Hello, Kelp!'));
 });
 
-test('S2025-38 S2025-59 a caller that waits no longer may come back, and the task has gone on', async () => {
+test('S2025-38 S2025-59 a caller that has detached can resume, and the task has continued', async () => {
   const { url } = await served();
   const { tasks } = await recorded(url, { answers: ['form'], answer: () => new Promise(() => {}) });
   const handle = await tasks.call('nap', { ms: 200 });
@@ -227,8 +227,8 @@ test('S2025-38 S2025-59 a caller that waits no longer may come back, and the tas
 });
 
 test.each([
-  ['a task that nobody asked for', 'forbidden', { task: shown('t', 'working') }],
-  ['a result where a task was asked for', 'required', text('plain')],
+  ['a task that was not requested', 'forbidden', { task: shown('t', 'working') }],
+  ['a result in place of a requested task', 'required', text('plain')],
 ])('S2229-14 S2557-10 by the letter of 2025-11-25, %s is malformed', async (_, support, reply) => {
   const answers = by({
     'tools/list': () => tool(support),

@@ -1,4 +1,4 @@
-/** What 2026-07-28 asks of a client on its transports, and what it has left behind. */
+/** Requirements of 2026-07-28 for transports, and what the revision has removed. */
 import { expect, test } from 'vitest';
 import { form, Person, RawServer } from '../receiver/raw-server.ts';
 import { by, discovered, facing, recorded, shown, text } from './rows-recorded.ts';
@@ -11,7 +11,7 @@ function detailed(taskId: string, status: string, more: object = {}): object {
 
 const done = (taskId: string) => detailed(taskId, 'completed', { result: text('done') });
 
-test('S2026-05 on a pipe a request that nobody waits for any more is cancelled by its id, and no other', async () => {
+test('S2026-05 on stdio an aborted request is cancelled by its id, and no other', async () => {
   let looks = 0;
   const { server, tasks, of } = await facing(
     by({
@@ -28,7 +28,7 @@ test('S2026-05 on a pipe a request that nobody waits for any more is cancelled b
   for (const one of of('notifications/cancelled')) expect(listens).toContain(one.params.requestId);
 });
 
-test('S2026-12 an id that a header cannot carry is sent in base 64', async () => {
+test('S2026-12 an id that is not valid in a header is sent as base64', async () => {
   const taskId = 'tâche n° 1';
   const server = new RawServer();
   server.answer = by({
@@ -45,7 +45,7 @@ test('S2026-12 an id that a header cannot carry is sent in base 64', async () =>
   expect(of('tasks/get').map(({ headers }) => headers['mcp-name'])).toEqual([encoded]);
 });
 
-test('S2663-95 there is no list and no tasks/result any more, and a client holds no tasks', async () => {
+test('S2663-95 tasks/list, tasks/result and client-hosted tasks no longer exist', async () => {
   const person = new Person();
   const { server, tasks, of } = await facing(
     by({
@@ -61,7 +61,7 @@ test('S2663-95 there is no list and no tasks/result any more, and a client holds
   ).rejects.toMatchObject({
     name: 'RemoteError',
     rpcCode: -32601,
-    message: expect.stringMatching(/^The server offers no list/),
+    message: expect.stringMatching(/^The server has no list of tasks/),
   });
   const asked = server.ask('elicitation/create', { ...form, task: {} });
   await tasks.callTool({ name: 'work' });
@@ -70,7 +70,7 @@ test('S2663-95 there is no list and no tasks/result any more, and a client holds
   expect(person.asked).toEqual([]);
 });
 
-test('a task that comes inside "task", as an interim draft had it, is understood', async () => {
+test('a task inside "task", as in an interim draft, is accepted', async () => {
   const { tasks } = await facing(
     by({
       'tools/call': () => ({ result: { resultType: 'task', task: shown('t', 'working') } }),

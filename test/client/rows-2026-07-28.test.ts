@@ -1,4 +1,4 @@
-/** What SEP-2322, SEP-2663 and the base pages of 2026-07-28 ask of a client with tasks. */
+/** Requirements of SEP-2322, SEP-2663 and 2026-07-28 for clients with tasks. */
 import { sqliteCallRegistry } from 'holdfast/client';
 import { expect, test } from 'vitest';
 import {
@@ -19,7 +19,7 @@ const question = {
   params: { mode: 'form', message: 'Name?', requestedSchema: { type: 'object', properties: {} } },
 };
 
-/** A task as 2026-07-28 shows it. */
+/** A task in the format of 2026-07-28. */
 function detailed(taskId: string, status: string, more: object = {}): object {
   const { ttl, pollInterval, ...task } = shown(taskId, status);
   return { resultType: 'complete', ...task, ttlMs: ttl, pollIntervalMs: pollInterval, ...more };
@@ -37,13 +37,13 @@ test('S2322-06 an answer without a resultType is complete', async () => {
   expect(await tasks.callTool({ name: 'work' })).toMatchObject(text('plain'));
 });
 
-test('S2322-07 S2322-08 a resultType that nobody knows makes an answer invalid', async () => {
+test('S2322-07 S2322-08 an unknown resultType makes an answer invalid', async () => {
   const reply = { result: { resultType: 'foo', ...text('plain') } };
   const { tasks } = await facing(by({ 'tools/call': () => reply }), { isModern });
   await expect(tasks.callTool({ name: 'work' })).rejects.toThrow(MalformedAnswer);
 });
 
-test('S2322-01 S2322-02 S2322-11 S2322-12 S2322-13 all is answered before the call is made again, with the state as it came', async () => {
+test('S2322-01 S2322-02 S2322-11 S2322-12 S2322-13 all questions are answered before the call is repeated with the unchanged state', async () => {
   const requestState = ' "état" \\u0000 {"not":"yours"}\n\t==';
   const replies = oneByOne<object>(
     { resultType: 'input_required', inputRequests: { a: question, b: question }, requestState },
@@ -78,7 +78,7 @@ test('S2322-01 S2322-02 S2322-11 S2322-12 S2322-13 all is answered before the ca
     expect(params).toMatchObject({ name: 'work', arguments: { n: 1 } });
 });
 
-test('S2322-21 S2663-28 questions of the call and of its task have nothing to do with each other', async () => {
+test('S2322-21 S2663-28 questions of the call and of its task are independent', async () => {
   const call = oneByOne<object>(
     { resultType: 'input_required', inputRequests: { same: question }, requestState: 's' },
     made.result,
@@ -109,9 +109,9 @@ test('S2322-21 S2663-28 questions of the call and of its task have nothing to do
 
 // --- Calls (SEP-2663) -------------------------------------------------------------------------------------
 
-test('S2663-01 S2663-02 S2663-85 S2026-01 every request says what its client can do, and that it knows tasks', async () => {
+test('S2663-01 S2663-02 S2663-85 S2026-01 every request declares the client capabilities, tasks included', async () => {
   const { url } = await served();
-  // The answer waits for the subscription, which a call that ends sooner does not need.
+  // The answer waits for the subscription: a faster call would not open one.
   const { tasks, sent } = await recorded(url, {
     isModern,
     answers: ['form'],
@@ -140,7 +140,7 @@ test('S2663-01 S2663-02 S2663-85 S2026-01 every request says what its client can
   }
 });
 
-test('S2663-05 S2663-07 S2663-14 S2663-86 a call gives its result, whether it became a task or not', async () => {
+test('S2663-05 S2663-07 S2663-14 S2663-86 a call returns its result with or without a task', async () => {
   const { url } = await served();
   const { tasks, of } = await recorded(url, { isModern });
   expect(await tasks.callTool({ name: 'greet', arguments: { name: 'x' } })).toMatchObject(text('Hello, x!'));
@@ -157,7 +157,7 @@ test('S2663-08 S2663-10 a task in answer to any other request is invalid', async
   await expect(tasks.readResource({ uri: 'x://y' })).rejects.toThrow(MalformedAnswer);
 });
 
-test('S2663-29 S2663-31 looks keep to pollIntervalMs, and there is none after the end', async () => {
+test('S2663-29 S2663-31 polls respect pollIntervalMs and stop at the end', async () => {
   const looks: number[] = [];
   const status = oneByOne('working', 'working');
   const { tasks } = await facing(
@@ -177,7 +177,7 @@ test('S2663-29 S2663-31 looks keep to pollIntervalMs, and there is none after th
   expect(looks).toHaveLength(3);
 });
 
-test('S2663-32 the id of a task is written down, and another process comes back to it', async () => {
+test('S2663-32 the task id is recorded, and another process resumes the task', async () => {
   const { url } = await served();
   const path = sharedStore().slice('sqlite:'.length);
   const first = await recorded(url, { isModern, registry: sqliteCallRegistry(path) });
@@ -190,7 +190,7 @@ test('S2663-32 the id of a task is written down, and another process comes back 
   expect(second.of('tools/call')).toEqual([]);
 });
 
-test('S2663-40 a task is given up for dead when its time is over and it is gone', async () => {
+test('S2663-40 a task that is unknown after its ttl counts as lost', async () => {
   const createdAt = new Date(Date.now() - 60_000).toISOString();
   const reply = oneByOne<object>(
     { result: detailed('t', 'working', { createdAt, ttlMs: 1_000 }) },
@@ -202,8 +202,8 @@ test('S2663-40 a task is given up for dead when its time is over and it is gone'
 
 // --- Questions of tasks -----------------------------------------------------------------------------------
 
-test('S2663-42 S2663-43 S2663-44 S2663-46 S2663-47 S2663-51 each open question is put and answered once, however often it is seen', async () => {
-  // An answer is taken, and the question shown on for a while; then another comes.
+test('S2663-42 S2663-43 S2663-44 S2663-46 S2663-47 S2663-51 each open question is asked and answered once, however often it is polled', async () => {
+  // The answer is accepted, but the question stays listed for a while. Then another comes.
   const open = oneByOne(['a'], ['a'], ['a'], ['a', 'b'], ['a', 'b'], ['b'], []);
   const asked: string[] = [];
   const updates: Message[] = [];
@@ -238,7 +238,7 @@ test('S2663-42 S2663-43 S2663-44 S2663-46 S2663-47 S2663-51 each open question i
   ]);
 });
 
-test('S2663-45 S2663-100 a question of a task is put as the same question from a server would be', async () => {
+test('S2663-45 S2663-100 a question of a task is asked like a pushed question', async () => {
   const asked: Message[] = [];
   const answer = (one: Message) => {
     asked.push(one);
@@ -254,7 +254,7 @@ test('S2663-45 S2663-100 a question of a task is put as the same question from a
   expect(inTask).toMatchObject({ kind: 'form', message: 'What is your name?' });
 });
 
-test('S2663-45 a question that the host did not say it can answer is put to nobody', async () => {
+test('S2663-45 a question of an undeclared kind is not asked', async () => {
   const sampling = { method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 } };
   const asked: string[] = [];
   let isCancelled = false;
@@ -312,7 +312,7 @@ test('S2663-58 S2663-31 a task is cancelled with tasks/cancel, and never with no
   expect(of('notifications/cancelled')).toEqual([]);
 });
 
-test('a call that was detached from can be come back to at once, and gives its result', async () => {
+test('a detached call can be resumed at once, and returns its result', async () => {
   const { url } = await served();
   const { tasks } = await recorded(url, { isModern });
   const handle = await tasks.call('nap', { ms: 200 });
@@ -321,7 +321,7 @@ test('a call that was detached from can be come back to at once, and gives its r
   expect(await again.result()).toMatchObject({ content: [{ type: 'text' }] });
 });
 
-test('S2663-63 a caller that has cancelled need not wait for what comes of it', async () => {
+test('S2663-63 a caller that has cancelled need not wait for the outcome', async () => {
   const { url } = await served();
   const { tasks, of } = await recorded(url, { isModern });
   const handle = await tasks.call('nap', { ms: 60_000 });
@@ -333,7 +333,7 @@ test('S2663-63 a caller that has cancelled need not wait for what comes of it', 
   await expect(tasks.resume(handle.id)).rejects.toThrow(TaskLost);
 });
 
-test('S2663-15 S2663-65 S2663-69 news is asked for by the ids of tasks, and looks go on beside it', async () => {
+test('S2663-15 S2663-65 S2663-69 subscriptions name task ids, and polling continues', async () => {
   const { url } = await served();
   const { tasks, of } = await recorded(url, { isModern });
   const handle = await tasks.call('slow_compute', { seconds: 1.5 });
@@ -343,7 +343,7 @@ test('S2663-15 S2663-65 S2663-69 news is asked for by the ids of tasks, and look
   expect(of('tasks/get').length).toBeGreaterThan(1);
 });
 
-test('S2663-71 S2663-72 S2557-11 requests about a task name it and their method in headers', async () => {
+test('S2663-71 S2663-72 S2557-11 task requests contain the task id and the method in headers', async () => {
   const { url } = await served();
   const { tasks, sent, of } = await recorded(url, { isModern, ...answers });
   const asked = await tasks.call('ask_name');

@@ -1,4 +1,4 @@
-/** What SEP-2229, SEP-2268 and SEP-2339 ask of whoever calls tasks. */
+/** Requirements of SEP-2229, SEP-2268 and SEP-2339 for callers of tasks. */
 import { expect, test } from 'vitest';
 import { MalformedAnswer, TaskCancelled } from '../../src/remote-tasks/errors.ts';
 import { served } from '../dialects/revision-2025-11-25/peer.ts';
@@ -13,7 +13,7 @@ const flagged = (...drafts: string[]) => ({
 
 // --- SEP-2229 ---------------------------------------------------------------------------------------------
 
-test('S2229-05 S2229-16 a call gives its result, whether the server made a task of it or not', async () => {
+test('S2229-05 S2229-16 a call returns its result with or without a task', async () => {
   const { url } = await served({ drafts: 'all' });
   const { tasks, of } = await recorded(url, { drafts: ['sep-2229'] });
   expect(await tasks.callTool({ name: 'greet', arguments: { name: 'x' } })).toMatchObject(text('Hello, x!'));
@@ -23,7 +23,7 @@ test('S2229-05 S2229-16 a call gives its result, whether the server made a task 
   for (const { params } of of('tools/call')) expect(params).not.toHaveProperty('task');
 });
 
-test('S2229-07 S2229-01 a task is taken in answer to any request', async () => {
+test('S2229-07 S2229-01 a task is accepted as the answer to any request', async () => {
   const { url } = await served({ drafts: 'all' });
   const { tasks, of } = await recorded(url, { drafts: ['sep-2229'] });
   expect(await tasks.readResource({ uri: 'report://daily' })).toMatchObject({
@@ -36,14 +36,14 @@ test('S2229-07 S2229-01 a task is taken in answer to any request', async () => {
   expect(made.size).toBe(2);
 });
 
-test('S2229-06 a wish for a lifetime is sent as one', async () => {
+test('S2229-06 a requested ttl is sent', async () => {
   const { url } = await served({ drafts: 'all' });
   const { tasks, of } = await recorded(url, { drafts: ['sep-2229'] });
   await tasks.callTool({ name: 'nap', arguments: { ms: 10 } }, { ttl: '90s' });
   expect(of('tools/call')[0]!.params.task).toEqual({ ttl: 90_000 });
 });
 
-test('S2229-15 an answer is a task if it holds nothing else, metadata aside', async () => {
+test('S2229-15 an answer is a task if it contains nothing else but metadata', async () => {
   const replies = [
     { task: shown('t', 'working'), _meta: { 'example.com/more': 1 } },
     { task: shown('t', 'working'), ...text('a result that has a task in it') },
@@ -64,7 +64,7 @@ test('S2229-15 an answer is a task if it holds nothing else, metadata aside', as
 
 type Tree = Record<string, { parentTaskId?: string; childTaskIds?: string[]; looks?: number }>;
 
-/** A tree of tasks, each of which is done after so many looks. */
+/** A tree of tasks. Each is done after a number of polls. */
 function tree(nodes: Tree, onResult = (_: string) => {}) {
   const looks = new Map<string, number>();
   return facing(
@@ -96,7 +96,7 @@ const family: Tree = {
   b: { parentTaskId: 'root', looks: 2 },
 };
 
-test('S2268-10 S2268-16 S2268-18 S2268-20 results come in the order of the lists, children first, whoever ended first', async () => {
+test('S2268-10 S2268-16 S2268-18 S2268-20 results are in the order of the lists, children first, not in the order of ends', async () => {
   const ended: string[] = [];
   const { tasks } = await tree(family, (id) => ended.push(id));
   const handle = await tasks.call('work');
@@ -215,7 +215,7 @@ test('S2339-01 S2339-02 S2339-05 S2339-06 S2339-14 S2339-25 one method for all: 
 
 test.each([
   ['alone', { inputRequests: { who: question } }],
-  ['beside the task', { ...shown('t', 'input_required'), inputRequests: { who: question } }],
+  ['next to the task', { ...shown('t', 'input_required'), inputRequests: { who: question } }],
 ])('S2339-23 S2339-20 questions are understood %s', async (_, asked) => {
   const reply = oneByOne<object>(shown('t', 'working'), asked, asked);
   let answers: unknown;
@@ -236,7 +236,7 @@ test.each([
   );
   expect(await tasks.callTool({ name: 'work' })).toMatchObject(text('done'));
   expect(answers).toEqual({ who: accepted });
-  // Who is on the way to the end continues; tasks/get obliges to nothing, and is not needed for it.
+  // tasks/continue is enough to reach the end, without tasks/get.
   expect(of('tasks/get')).toEqual([]);
 });
 
@@ -252,7 +252,7 @@ test('S2339-21 a client that cannot answer cancels the task', async () => {
   expect(of('tasks/cancel').map(({ params }) => params)).toEqual([{ taskId: handle.taskId }]);
 });
 
-test('S2339-22 S2339-24 who declines has answered, and the work goes on where it was', async () => {
+test('S2339-22 S2339-24 declining is an answer, and the work resumes', async () => {
   const { url } = await served({ drafts: 'all' });
   const { tasks, of } = await recorded(url, {
     drafts: ['sep-2339'],

@@ -1,4 +1,4 @@
-/** Clients whose messages are on record, before a real server or one that says exactly what a test wants. */
+/** Clients whose messages are recorded, with a real or a scripted server. */
 import { StreamableHTTPClientTransport, type Transport } from '@modelcontextprotocol/client';
 import { type ConnectTasksOptions, connectTasks, type TaskClient } from 'holdfast/client';
 import { onTestFinished } from 'vitest';
@@ -15,7 +15,7 @@ export interface Sent extends Message {
 }
 
 interface Options extends Partial<ConnectTasksOptions> {
-  /** 2026-07-28, if the server has it. */
+  /** Use 2026-07-28 if the server supports it. */
   readonly isModern?: boolean;
 }
 
@@ -28,7 +28,7 @@ async function connected(to: () => Transport, { isModern, ...options }: Options)
   return tasks;
 }
 
-/** Before a real server: every message that leaves the client, with its headers. */
+/** With a real server: records every message of the client, with its headers. */
 export async function recorded(url: string, options: Options = {}) {
   const sent: Sent[] = [];
   const open = () =>
@@ -51,7 +51,7 @@ export const tool = (taskSupport?: string) => {
   return { result: { tools: [{ name: 'work', inputSchema: { type: 'object' }, ...execution }] } };
 };
 
-/** Before a server that answers as it is told, and lists one tool unless it is told otherwise. */
+/** With a scripted server, which lists one tool by default. */
 export async function facing(
   answers: Answers,
   { says = {}, ...options }: Options & { says?: RawServerOptions } = {},
@@ -78,20 +78,20 @@ export function text(words: string): { content: object[] } {
   return { content: [{ type: 'text', text: words }] };
 }
 
-/** Answers by method; what it does not know is not answered. */
+/** Answers by method. Unknown methods get no answer. */
 export function by(
   methods: Record<string, (params: Message, request: Message) => object | undefined>,
 ): Answers {
   return (request) => methods[request.method]?.(request.params ?? {}, request);
 }
 
-/** A task as every dialect shows it, more or less. */
+/** A task in a format that every dialect accepts. */
 export function shown(taskId: string, status: string, more: object = {}): Message {
   const at = new Date().toISOString();
   return { taskId, status, createdAt: at, lastUpdatedAt: at, ttl: null, pollInterval: 10, ...more };
 }
 
-/** One after the other, and then the last for good. */
+/** Returns one after the other, and then the last one repeatedly. */
 export function oneByOne<T>(...items: readonly T[]): () => T {
   let next = 0;
   return () => items[Math.min(next++, items.length - 1)]!;

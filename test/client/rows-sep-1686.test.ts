@@ -1,4 +1,4 @@
-/** What SEP-1686 asks of whoever calls tasks. */
+/** Requirements of SEP-1686 for callers of tasks. */
 import { memoryCallRegistry } from 'holdfast/client';
 import { expect, test } from 'vitest';
 import { TaskCancelled } from '../../src/remote-tasks/errors.ts';
@@ -15,7 +15,7 @@ const created = (taskId: string) => ({
   params: { _meta: { [related]: { taskId } } },
 });
 
-test('S1686-08 S1686-09 S1686-10 S1686-19 a call is marked in its metadata alone, with a name made up for it', async () => {
+test('S1686-08 S1686-09 S1686-10 S1686-19 a call is marked only in its metadata, with a generated task id', async () => {
   const { url } = await served({ drafts: 'all' });
   const { tasks, of } = await recorded(url, original);
   const first = await tasks.call('nap', { ms: 10 });
@@ -30,7 +30,7 @@ test('S1686-08 S1686-09 S1686-10 S1686-19 a call is marked in its metadata alone
   expect(first.taskId).toBe(_meta[taskKey].taskId);
 });
 
-/** A server that says that there is a task, and answers the call itself when and as it likes. */
+/** A server that reports a task, and answers the call itself as a test wants. */
 function racing(answers: {
   call?: (request: Message, reply: (answer: object) => void) => void;
   get?: () => object;
@@ -61,7 +61,7 @@ const showing = (status: string) => (taskId: string) => ({
   result: shown(taskId, status, { pollFrequency: 10 }),
 });
 
-test('S1686-91 the plain answer wins if it is there first', async () => {
+test('S1686-91 the plain answer wins if it arrives first', async () => {
   const { tasks } = await racing({
     call: (_, reply) => void setTimeout(() => reply({ result: text('plain') }), 60),
   });
@@ -106,7 +106,7 @@ test('S1686-91 a task that is lost leaves the plain answer', async () => {
   expect(await tasks.callTool({ name: 'work' })).toMatchObject(text('plain'));
 });
 
-test('S1686-91 a call that got no answer may become a task that nobody knows at first', async () => {
+test('S1686-91 a call without an answer may become a task that is unknown at first', async () => {
   let name = '';
   const unknown = () => refusal(-32602, 'No such task.');
   const got = oneByOne<() => object>(unknown, unknown, () => showing('completed')(name));
@@ -122,7 +122,7 @@ test('S1686-91 a call that got no answer may become a task that nobody knows at 
   expect(await tasks.callTool({ name: 'work' })).toMatchObject(text('of the task'));
 });
 
-test('S1686-91 a call has failed when both have', async () => {
+test('S1686-91 a call fails only if both fail', async () => {
   const { tasks } = await racing({
     call: (_, reply) => void setTimeout(() => reply(refusal(-32603, 'The call failed.')), 40),
     get: () => refusal(-32602, 'No such task.'),
@@ -130,7 +130,7 @@ test('S1686-91 a call has failed when both have', async () => {
   await expect(tasks.callTool({ name: 'work' })).rejects.toMatchObject({ rpcCode: -32603 });
 });
 
-test('S1686-95 S1686-06 without the notification the plain answer decides, and nobody is asked about a task', async () => {
+test('S1686-95 S1686-06 without the notification the plain answer decides, and no task is polled', async () => {
   const { tasks, of } = await racing({
     isSilent: true,
     call: (_, reply) => void setTimeout(() => reply({ result: text('plain') }), 300),
@@ -139,7 +139,7 @@ test('S1686-95 S1686-06 without the notification the plain answer decides, and n
   expect(of('tasks/get')).toEqual([]);
 });
 
-test('S1686-41 S1686-92 looks keep to pollFrequency, each status is told, and the result is fetched last', async () => {
+test('S1686-41 S1686-92 polls respect pollFrequency, each status is reported, and the result is fetched last', async () => {
   let name = '';
   const looks: number[] = [];
   const status = oneByOne('submitted', 'working', 'completed');
@@ -175,11 +175,11 @@ test('S1686-90 S1686-93 S1686-97 the SDK’s own call is untouched: it waits for
   expect(await handle.result()).toMatchObject(text('woke'));
 });
 
-test('S1686-52 S1686-54 a cancelled request is looked after until its task is over', async () => {
+test('S1686-52 S1686-54 a cancelled request is followed until its task is done', async () => {
   const { url } = await served({ drafts: 'all' });
   const { tasks, sent, of } = await recorded(url, original);
   const handle = await tasks.call('nap', { ms: 60_000 });
-  // When a look has been answered, none is under way that could see the end before it is looked for.
+  // After an answered poll none is in flight that could see the end too early.
   await handle.updates().next();
   await handle.cancel();
   await expect(handle.result()).rejects.toThrow(TaskCancelled);
@@ -194,7 +194,7 @@ test('S1686-52 S1686-54 a cancelled request is looked after until its task is ov
   expect(of('tasks/cancel')).toEqual([]);
 });
 
-test('S1686-56 S1686-59 cursors are given back as they came', async () => {
+test('S1686-56 S1686-59 cursors are sent back unchanged', async () => {
   const cursor = ' {"not":"ours"} \u00e9';
   const { tasks, of } = await facing(
     by({
@@ -211,7 +211,7 @@ test('S1686-56 S1686-59 cursors are given back as they came', async () => {
   expect(of('tasks/list').map(({ params }) => params.cursor)).toEqual([undefined, cursor]);
 });
 
-test('S1686-61 S1686-65 S1686-89 what is sensitive is kept for a short time, read early, and deleted then', async () => {
+test('S1686-61 S1686-65 S1686-89 sensitive results are kept briefly, read early, and then deleted', async () => {
   const { url } = await served({ drafts: 'all' });
   const { tasks, of } = await recorded(url, { ...original, deleteAfterRead: true });
   const handle = await tasks.call('nap', { ms: 10 }, { ttl: '5s' });
@@ -222,7 +222,7 @@ test('S1686-61 S1686-65 S1686-89 what is sensitive is kept for a short time, rea
   expect(of('tools/call')[0]!.params._meta[taskKey].keepAlive).toBe(5_000);
 });
 
-test('S1686-87 S1686-88 what becomes of a call is told, and its name is known before it is sent', async () => {
+test('S1686-87 S1686-88 events of a call are reported, and its task id is recorded before it is sent', async () => {
   const handles = memoryCallRegistry();
   const known: (string | undefined)[] = [];
   const events: string[] = [];
@@ -242,7 +242,7 @@ test('S1686-87 S1686-88 what becomes of a call is told, and its name is known be
   expect(events).toEqual(['called', 'done']);
 });
 
-test('S1686-23 S1686-44 a call that was cut off is looked for by its name, and its result is fetched again', async () => {
+test('S1686-23 S1686-44 an interrupted call is found by its task id, and its result is fetched again', async () => {
   let name = '';
   const calls: Message[] = [];
   const fetched: string[] = [];
@@ -269,7 +269,7 @@ test('S1686-23 S1686-44 a call that was cut off is looked for by its name, and i
   expect(fetched).toEqual([name, name]);
 });
 
-test('S1686-47 a question of a task is answered wherever it comes, once', async () => {
+test('S1686-47 a question of a task is answered once, on any stream', async () => {
   const { url } = await served({ drafts: 'all' });
   let asked = 0;
   const answer = ({ taskId }: { taskId: string | undefined }) => {
@@ -282,7 +282,7 @@ test('S1686-47 a question of a task is answered wherever it comes, once', async 
   expect(asked).toBe(1);
 });
 
-test('S1686-11 any request may be named', async () => {
+test('S1686-11 any request may have a task id', async () => {
   const { url } = await served({ drafts: 'all' });
   const { tasks, of } = await recorded(url, original);
   expect(await tasks.readResource({ uri: 'report://daily' })).toMatchObject({
@@ -311,7 +311,7 @@ test.each([
   expect(of('tasks/result')).toEqual([]);
 });
 
-test('S1686-96 progress comes with the request, and is told', async () => {
+test('S1686-96 progress of the request is reported', async () => {
   const { url } = await served({ drafts: 'all' });
   const { tasks } = await recorded(url, original);
   const updates = await Array.fromAsync<Message>(

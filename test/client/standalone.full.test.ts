@@ -1,10 +1,10 @@
-/** The stream that belongs to no request: a server may ask its questions there, so it must come back with the server. */
+/** The standalone stream may carry questions, so the client must reopen it when the server is back. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { httpTransport } from '../../src/client/transports/http.ts';
 
-test('it is opened however long the server is away, at first and later', async () => {
+test('it is opened however long the server is unreachable, at first and later', async () => {
   let opened = 0;
   let tries = 0;
   const listen = (port: number) =>

@@ -1,4 +1,4 @@
-/** What upstreams list changes at any time, also while they are asked for it. */
+/** Lists of upstreams may change at any time, even while they are read. */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { connectOurClient } from '../dialects/interop/our-client.ts';
@@ -13,7 +13,7 @@ const raw = (...args: string[]) => ({
   ],
 });
 
-test('a tool that appears while the tools are being listed is shown', async () => {
+test('a tool that appears while the tools are read is listed', async () => {
   await using stage = await openGateway({ mcpServers: { raw: raw('--restless') } });
   await using client = await connectOurClient(stage.url, { isModern: true });
   const names = async () => {
@@ -25,7 +25,7 @@ test('a tool that appears while the tools are being listed is shown', async () =
   await expect.poll(names).toContain('late');
 });
 
-test('an upstream that comes back with more than it had is shown with it', async () => {
+test('capabilities that an upstream gains with a restart are offered', async () => {
   const { file } = notes();
   await using stage = await openGateway({ mcpServers: { raw: raw('--starts', file) } });
   await using client = await connectOurClient(stage.url, { isModern: true });
@@ -38,7 +38,7 @@ test('an upstream that comes back with more than it had is shown with it', async
     });
 });
 
-test('an upstream that says at every listing that its tools have changed is listed once a second', async () => {
+test('the tools of an upstream that reports changes at every read are read once a second', async () => {
   await using stage = await openGateway({ mcpServers: { raw: raw('--chatty') } });
   await using client = await connectOurClient(stage.url, { isModern: true });
   const listedAt = async () => {

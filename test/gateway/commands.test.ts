@@ -1,4 +1,4 @@
-/** Programs as durable tools: what they are given, what becomes of what they write, and how they end. */
+/** Programs as durable tools: arguments, output and exit. */
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OutputLog } from '../../src/gateway/commands/command.ts';
@@ -40,12 +40,12 @@ const commands = {
     args: ['{text}'],
     inputSchema: object({ text: string }, ['text']),
   },
-  environment: { command: 'printf "$PLACE $PWD"', shell: true, env: { PLACE: 'here' }, cwd: '/' },
+  environment: { command: 'printf "$LOCATION $PWD"', shell: true, env: { LOCATION: 'here' }, cwd: '/' },
   fails: { command: 'echo to the log >&2; exit 3', shell: true },
   slow: { command: 'echo begun; sleep 600', shell: true, timeout: '3s', killAfter: '20s' },
-  chatty: { command: 'yes tide | head -c 100000', shell: true, largestOutput: 1000 },
+  chatty: { command: 'yes tide | head -c 100000', shell: true, maxOutputSize: 1000 },
   family: {
-    // Two processes below the shell, of which one does not listen to SIGTERM.
+    // Two processes below the shell. One ignores SIGTERM.
     command: '(trap "" TERM; echo $$ > "$1"; sleep 600; sleep 600) & sleep 600; wait',
     shell: true,
     args: ['{file}'],
@@ -80,16 +80,16 @@ test('a command is listed as a tool with its schemas', async () => {
   expect(words?.outputSchema).toMatchObject({ properties: { exitCode: {} } });
 });
 
-test('each input goes where its placeholder stands: lists become several arguments, what is not given none', async () => {
-  const spoken = async (input: object) => JSON.parse(textOf(await call('words', input)));
-  expect(await spoken({ text: 'a b', n: 3, more: ['x', 'y z'] })).toEqual([
+test('placeholders are replaced: an array becomes several arguments, a missing input none', async () => {
+  const parsed = async (input: object) => JSON.parse(textOf(await call('words', input)));
+  expect(await parsed({ text: 'a b', n: 3, more: ['x', 'y z'] })).toEqual([
     'a b',
     '--n=3',
     'x',
     'y z',
     '{text}',
   ]);
-  expect(await spoken({ text: '' })).toEqual(['', '{text}']);
+  expect(await parsed({ text: '' })).toEqual(['', '{text}']);
 });
 
 describe('hostile arguments', () => {
@@ -110,33 +110,33 @@ describe('hostile arguments', () => {
     expect(existsSync('/tmp/holdfast-never')).toBe(false);
   });
 
-  test.each(hostile)('are data to a script, which gets them beside its text: %j', async (text) => {
+  test.each(hostile)('are data to a script, which gets them as separate arguments: %j', async (text) => {
     expect(textOf(await call('script', { text }))).toBe(`${text}|`);
     expect(existsSync('/tmp/holdfast-never')).toBe(false);
   });
 
-  test('a NUL is refused, because no argument can carry one', async () => {
+  test('a NUL is rejected, because an argument cannot contain one', async () => {
     const result = await call('words', { text: 'a\0b' });
     expect(result.isError).toBe(true);
-    expect(textOf(result)).toContain('has a NUL character in it');
+    expect(textOf(result)).toContain('contains a NUL character');
   });
 
-  test('a megabyte is refused as an argument, and taken on standard input', async () => {
+  test('a megabyte is rejected as an argument and accepted on standard input', async () => {
     const text = 'x'.repeat(1024 * 1024);
     const refused = await call('words', { text });
     expect(refused.isError).toBe(true);
-    expect(textOf(refused)).toContain('What is long is given to standard input');
+    expect(textOf(refused)).toContain('Pass long input on standard input');
     expect(textOf(await call('read', { text })).trim()).toBe(String(text.length));
   });
 
-  test('input that does not fit the schema is refused before anything runs', async () => {
+  test('input that does not match the schema is rejected before anything runs', async () => {
     const result = await call('words', { text: 1 });
     expect(result.isError).toBe(true);
     expect(textOf(result)).toContain('Invalid arguments for tool words');
   });
 });
 
-test('environment and folder are as the config says', async () => {
+test('environment and working directory come from the config', async () => {
   expect(textOf(await call('environment'))).toBe('here /');
 });
 
@@ -153,17 +153,17 @@ test('exit code and output are in the structured result, and a failure is an err
   });
   const missing = await call('nothing');
   expect(missing.isError).toBe(true);
-  expect(textOf(missing)).toContain('"nothing" was not run');
+  expect(textOf(missing)).toContain('Could not run "nothing"');
 });
 
-test('a command that takes too long is ended', async () => {
+test('a command that times out is stopped', async () => {
   expect(await call('slow')).toMatchObject({
     isError: true,
     structuredContent: { exitCode: null, signal: 'SIGTERM', timedOut: true, output: 'begun\n' },
   });
 });
 
-test('of much output the beginning and the end are kept', async () => {
+test('the beginning and the end of long output are kept', async () => {
   const { structuredContent } = (await call('chatty')) as unknown as {
     structuredContent: { output: string; omittedBytes: number };
   };
@@ -172,16 +172,16 @@ test('of much output the beginning and the end are kept', async () => {
   expect(structuredContent.output.length).toBeLessThan(1_100);
 });
 
-test('what a command writes is its progress', async () => {
+test('output of a command is its progress', async () => {
   const handle = await client.tasks.call('counts');
-  const said: (string | undefined)[] = [];
-  for await (const update of handle.updates()) if (update.type === 'progress') said.push(update.message);
+  const messages: (string | undefined)[] = [];
+  for await (const update of handle.updates()) if (update.type === 'progress') messages.push(update.message);
   expect(textOf(await handle.result())).toContain('line 5');
-  expect(said.length).toBeGreaterThan(1);
-  expect(said.at(-1)).toBe('line 5');
+  expect(messages.length).toBeGreaterThan(1);
+  expect(messages.at(-1)).toBe('line 5');
 });
 
-test('a cancelled command leaves no process behind, not even one that does not listen', async () => {
+test('a cancelled command leaves no process running, not even one that ignores SIGTERM', async () => {
   const { file, lines } = notes();
   const handle = await client.tasks.call('family', { file });
   await until(() => lines().length > 0);
@@ -191,7 +191,7 @@ test('a cancelled command leaves no process behind, not even one that does not l
   await expect(handle.result()).rejects.toThrow(TaskCancelled);
 });
 
-test('an output log keeps what fits, and counts what does not', () => {
+test('an output log keeps what fits and counts the rest', () => {
   const log = new OutputLog(10);
   for (const part of ['abc', 'defg', 'hij']) log.write(Buffer.from(part));
   expect(log.end()).toEqual({ output: 'abcdefghij', omittedBytes: 0 });

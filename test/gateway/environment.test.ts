@@ -1,4 +1,4 @@
-/** What programs that the gateway starts see of its environment: never its own secrets. */
+/** The environment of programs that the gateway starts never contains the gateway's own secrets. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -28,18 +28,18 @@ beforeEach(() => {
 const environmentIn = (result: Record<string, unknown>) =>
   JSON.parse(textOf(result)) as Record<string, string>;
 
-test('a server of a config gets what every program needs, its own variables, and nothing else', async () => {
+test('a server in a config gets the basic variables and its own, and nothing else', async () => {
   await using stage = await openGateway({
-    mcpServers: { raw: { command: process.execPath, args: raw, env: { PLACE: 'here' } } },
+    mcpServers: { raw: { command: process.execPath, args: raw, env: { LOCATION: 'here' } } },
   });
   await using client = await connectOurClient(stage.url);
   const environment = environmentIn(await client.tasks.callTool({ name: 'environment' }));
-  expect(environment).toMatchObject({ PLACE: 'here', PATH: process.env.PATH });
+  expect(environment).toMatchObject({ LOCATION: 'here', PATH: process.env.PATH });
   expect(environment).not.toHaveProperty('SEARCH_TOKEN');
   expect(environment).not.toHaveProperty('HOLDFAST_OPERATOR_TOKEN');
 });
 
-test('a command gets the environment of the gateway, without what is for the gateway alone', async () => {
+test("a command gets the environment of the gateway without the gateway's own settings", async () => {
   await using stage = await openGateway({
     commands: {
       environment: { command: process.execPath, args: ['-p', 'JSON.stringify(process.env)'] },
@@ -53,7 +53,7 @@ test('a command gets the environment of the gateway, without what is for the gat
 
 const ours = () => ({ ...(process.env as Record<string, string>), XDG_DATA_HOME: home, HOME: home });
 
-test('a server that is started on the command line gets that environment too', async () => {
+test('a server on the command line gets the same environment', async () => {
   const args = [program, 'serve', '--stdio', '--store', 'memory:', '--', process.execPath, ...raw];
   const open = () => new StdioClientTransport({ command: process.execPath, args, env: ours(), cwd: home });
   await using client = await connectOurClient(open);
@@ -62,7 +62,7 @@ test('a server that is started on the command line gets that environment too', a
   expect(environment).not.toHaveProperty('HOLDFAST_OPERATOR_TOKEN');
 });
 
-test('so does one that holdfast call starts', async () => {
+test('a server that holdfast call starts gets the same environment', async () => {
   const words = ['call', 'environment', '--json', '--', process.execPath, ...raw];
   const { stdout } = await promisify(execFile)(process.execPath, [program, ...words], {
     env: ours(),
@@ -72,13 +72,13 @@ test('so does one that holdfast call starts', async () => {
   expect(stdout).not.toContain('secret of the operator');
 });
 
-test('variables with the key to a store on Postgres are held back', () => {
+test('variables that contain the Postgres password are hidden', () => {
   const url = 'postgres://me:sesame@db.example/tasks';
   vi.stubEnv('PGPASSWORD', 'other');
   vi.stubEnv('DATABASE_URL', url);
   vi.stubEnv('DATABASE_PASSWORD', 'sesame');
-  const held = ['PGPASSWORD', 'DATABASE_URL', 'DATABASE_PASSWORD'];
-  for (const name of held) expect(inheritedEnvironment(storeSecrets(url))).not.toHaveProperty(name);
-  for (const name of held) expect(inheritedEnvironment(storeSecrets(undefined))).toHaveProperty(name);
+  const hidden = ['PGPASSWORD', 'DATABASE_URL', 'DATABASE_PASSWORD'];
+  for (const name of hidden) expect(inheritedEnvironment(storeSecrets(url))).not.toHaveProperty(name);
+  for (const name of hidden) expect(inheritedEnvironment(storeSecrets(undefined))).toHaveProperty(name);
   expect(inheritedEnvironment(storeSecrets(url))).toMatchObject({ SEARCH_TOKEN: 'secret of the user' });
 });

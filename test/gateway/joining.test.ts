@@ -1,4 +1,4 @@
-/** A plain call through the gateway whose connection was lost, and the same call sent again. */
+/** A plain call through the gateway is repeated after its connection was lost. */
 import { expect, test } from 'vitest';
 import { Operator } from '../../src/operator/operator.ts';
 import { Peer } from '../dialects/revision-2025-11-25/peer.ts';
@@ -16,9 +16,9 @@ async function lost(config: object) {
   await expect.poll(lines).toEqual(['begun']);
   // Calls that end within 100 ms have no task; this one has.
   const { tasks } = stage.gateway;
-  const desk = new Operator(tasks);
-  await expect.poll(async () => (await desk.list({})).tasks.length).toBe(1);
-  const id = (await desk.list({})).tasks[0]!.id;
+  const operator = new Operator(tasks);
+  await expect.poll(async () => (await operator.list({})).tasks.length).toBe(1);
+  const id = (await operator.list({})).tasks[0]!.id;
   cut.abort();
   await expect(first).rejects.toThrow();
   const isOver = async () => (await tasks.get(id))?.phase === 'done' || !(await answeringOf(tasks, id));
@@ -26,14 +26,14 @@ async function lost(config: object) {
   return { stage, lines, again: () => peer.call('write', call.arguments) };
 }
 
-test('joins it: the upstream is called once', async () => {
+test('the repeated call joins the lost one, and the upstream is called once', async () => {
   const { stage, lines, again } = await lost({});
   await using _ = stage;
   expect(await again()).toMatchObject({ result: { content: [{ text: 'worked' }] } });
   expect(lines()).toEqual(['begun', 'done']);
 });
 
-test('makes another if the config says so', async () => {
+test('the repeated call is a new call if the config sets joinable to false', async () => {
   const { stage, lines, again } = await lost({ joinable: false });
   await using _ = stage;
   await again();

@@ -1,4 +1,4 @@
-/** What nobody reads is not kept: a flood of logs leaves a gap, and word of it, and nothing else. */
+/** Log messages that nobody reads are dropped, and the gap is reported. */
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/server';
@@ -12,14 +12,14 @@ import { notes, openGateway, toy } from './stage.ts';
 
 vi.setConfig({ testTimeout: 600_000 });
 
-test('a reader that takes nothing while an upstream floods it is told how much was left out, and gets the result', async () => {
+test('a stalled reader that an upstream floods gets the number of dropped messages and the result', async () => {
   const times = 16_000;
   const { file, lines } = notes();
   await using stage = await openGateway({ mcpServers: { toy }, plainClients: 'wait' });
   const messages = [{ level: 'info', data: 'x'.repeat(2_000) }];
   const response = await post(stage.url, 'say', { messages, times, done: file });
   response.pause();
-  // More than the buffers of the system hold: it is the gateway that has to let go of some.
+  // More than the buffers of the system hold, so the gateway must drop some.
   await until(() => lines().includes('said'));
   const read = await eventsIn(response);
   const { logged, omitted } = logsIn(read);
@@ -28,7 +28,7 @@ test('a reader that takes nothing while an upstream floods it is told how much w
   expect(read.at(-1)).toMatchObject({ result: { content: [{ text: 'said' }] } });
 });
 
-test('for a reader of a web stream no more is held than the limits allow', async () => {
+test('a web stream buffers no more than the limits allow', async () => {
   const times = 4_000;
   const { file, lines } = notes();
   await using stage = await openGateway({ mcpServers: { toy }, plainClients: 'wait' });
@@ -47,13 +47,13 @@ test('for a reader of a web stream no more is held than the limits allow', async
   for await (const message of frames(response)) read.push(message);
   const { logged, omitted } = logsIn(read);
   expect(logged + omitted).toBe(times);
-  // What is sent ahead, what is held, and a message more of each.
+  // Both buffers, and one message more for each.
   expect(logged).toBeLessThanOrEqual((65_536 + 1_048_576) / size + 2);
   expect(read.at(-1)).toMatchObject({ result: { content: [{ text: 'said' }] } });
   await handler.close();
 });
 
-test('on standard input and output no more is written than is read', async () => {
+test('on stdio no more is written than the reader takes', async () => {
   await using stage = await openGateway({ mcpServers: { toy }, plainClients: 'wait' });
   const pipe = new StuckPipe();
   const server = serveStdio(stage.gateway.tasks, stage.gateway.serverFor, {
@@ -64,7 +64,7 @@ test('on standard input and output no more is written than is read', async () =>
   pipe.receive(callOf('say', { messages, times: 5_000 }));
   await until(() => pipe.sent.some((message) => 'result' in message));
   const logged = pipe.sent.filter((message) => 'method' in message);
-  // One that is stuck, those that were held, and the word that there were more.
+  // The stuck message, the buffered ones, and the report of the gap.
   expect(logged.length).toBeLessThanOrEqual(1_002);
   expect(logged.at(-1)).toMatchObject({
     params: { logger: 'holdfast', data: expect.stringMatching(/log messages were dropped/) },
@@ -72,7 +72,7 @@ test('on standard input and output no more is written than is read', async () =>
   await server.stop();
 });
 
-test('what is sent ahead of a reader is bounded by its size too, and each gap is reported once', async () => {
+test('the buffer is bounded by size too, and each gap is reported once', async () => {
   const sent: LogMessage[] = [];
   let isStuck = true;
   const { promise: unstuck, resolve } = Promise.withResolvers<void>();
@@ -98,7 +98,7 @@ function callOf(name: string, input: object) {
   return requestOf(1, 'tools/call', { name, arguments: input, _meta }, {});
 }
 
-/** A call over HTTP whose answer is read when, and as far as, the test wants. */
+/** A call over HTTP whose answer the test reads at its own pace. */
 async function post(url: URL, name: string, input: object): Promise<IncomingMessage> {
   const headers = headersOf('tools/call', { name });
   const sent = request(url, { method: 'POST', headers });
@@ -123,7 +123,7 @@ async function eventsIn(response: IncomingMessage) {
     .map((line) => JSON.parse(line.slice('data: '.length)) as Message);
 }
 
-/** A pipe whose reader takes the first log message and nothing after it. */
+/** A pipe whose reader takes the first log message and then stalls. */
 class StuckPipe implements Transport {
   onmessage?: NonNullable<Transport['onmessage']>;
   onclose?: () => void;

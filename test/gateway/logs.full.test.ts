@@ -1,4 +1,4 @@
-/** What upstreams log reaches those that want to hear it, and nobody else. */
+/** Log messages of upstreams reach the clients that request them, and no others. */
 import { dirname, join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
@@ -37,17 +37,17 @@ async function overHttp(upstream: ServerProcess) {
   return { url: (await upstream.start()).url.href };
 }
 
-interface Heard {
+interface Log {
   readonly level: string;
   readonly logger?: string;
   readonly data: unknown;
 }
 
-/** A client of the SDK, and what it hears. */
+/** A client of the SDK, and the log messages that it receives. */
 async function connect(to: Stage | StdioClientTransport, mode: 'auto' | 'legacy') {
   const client = new Client({ name: 'reader', version: '1' }, { versionNegotiation: { mode } });
-  const heard: Heard[] = [];
-  client.setNotificationHandler('notifications/message', ({ params }) => void heard.push(params as Heard));
+  const received: Log[] = [];
+  client.setNotificationHandler('notifications/message', ({ params }) => void received.push(params as Log));
   await client.connect('url' in to ? new StreamableHTTPClientTransport(to.url) : to);
   const call = async (name: string, input: object, level?: string) => {
     const _meta = level === undefined ? {} : { _meta: { [logLevelKey]: level } };
@@ -56,9 +56,9 @@ async function connect(to: Stage | StdioClientTransport, mode: 'auto' | 'legacy'
   };
   return {
     client,
-    heard,
+    received,
     call,
-    say: (messages: readonly Heard[], level?: string, more: object = {}) =>
+    log: (messages: readonly Log[], level?: string, more: object = {}) =>
       call('say', { messages, ...more }, level),
     [Symbol.asyncDispose]: async () => {
       await (client.transport as { terminateSession?(): Promise<void> }).terminateSession?.();
@@ -69,95 +69,95 @@ async function connect(to: Stage | StdioClientTransport, mode: 'auto' | 'legacy'
 
 type Reader = Awaited<ReturnType<typeof connect>>;
 
-/** On HTTP the stream on which a session hears is opened beside everything else. */
-async function untilItHears({ heard, say }: Reader): Promise<void> {
-  while (heard.length === 0) {
-    await say([{ level: 'emergency', data: 'are you there?' }]);
-    await until(() => heard.length > 0, 500).catch(() => {});
+/** On HTTP a session opens its stream for log messages concurrently with other requests. */
+async function untilItReceives({ received, log }: Reader): Promise<void> {
+  while (received.length === 0) {
+    await log([{ level: 'emergency', data: 'are you there?' }]);
+    await until(() => received.length > 0, 500).catch(() => {});
   }
 }
 
-const all: readonly Heard[] = [
+const all: readonly Log[] = [
   { level: 'debug', data: 'low water' },
   { level: 'info', logger: 'tide', data: 'rising' },
   { level: 'warning', logger: 'tide', data: { metres: 7, at: ['Brest', null] } },
   { level: 'alert', data: 'high water' },
 ];
 
-/** What is heard besides the question whether it is. */
-const besides = ({ heard }: Reader) => heard.filter(({ level }) => level !== 'emergency');
+/** The received messages without the probes of `untilItReceives`. */
+const withoutProbes = ({ received }: Reader) => received.filter(({ level }) => level !== 'emergency');
 
 describe.each(upstreams)('with an upstream of %s', (_, open) => {
-  test('a session hears what is logged from its own level on, and from info on if it has set none', async () => {
+  test('a session receives messages from its own level up, by default from info', async () => {
     await using stage = await openGateway({ mcpServers: { toy: await open() } });
     await using usual = await connect(stage, 'legacy');
     await using keen = await connect(stage, 'legacy');
     await using calm = await connect(stage, 'legacy');
     await keen.client.setLoggingLevel('debug');
     await calm.client.setLoggingLevel('error');
-    for (const reader of [usual, keen, calm]) await untilItHears(reader);
-    await usual.say(all);
-    await until(() => [usual, keen, calm].every(({ heard }) => heard.at(-1)?.data === 'high water'));
+    for (const reader of [usual, keen, calm]) await untilItReceives(reader);
+    await usual.log(all);
+    await until(() => [usual, keen, calm].every(({ received }) => received.at(-1)?.data === 'high water'));
     const [debug, info, warning, alert] = [
       { level: 'debug', logger: 'toy', data: 'low water' },
       all[1],
       all[2],
       { level: 'alert', logger: 'toy', data: 'high water' },
     ];
-    expect(besides(keen)).toEqual([debug, info, warning, alert]);
-    expect(besides(usual)).toEqual([info, warning, alert]);
-    expect(besides(calm)).toEqual([alert]);
+    expect(withoutProbes(keen)).toEqual([debug, info, warning, alert]);
+    expect(withoutProbes(usual)).toEqual([info, warning, alert]);
+    expect(withoutProbes(calm)).toEqual([alert]);
   });
 
-  test('a call of 2026-07-28 hears what is logged meanwhile from the level on that it names, and nothing if it names none', async () => {
+  test('a call of 2026-07-28 receives the messages from the level that it names up, and none without a level', async () => {
     await using stage = await openGateway({ mcpServers: { toy: await open() } });
     await using reader = await connect(stage, 'auto');
     expect(reader.client.getNegotiatedProtocolVersion()).toBe('2026-07-28');
-    expect(await reader.say(all)).toBe('said');
-    expect(reader.heard).toEqual([]);
-    // They are on the stream of the answer, in front of it.
-    expect(await reader.say(all, 'notice')).toBe('said');
-    expect(reader.heard).toEqual([all[2], { level: 'alert', logger: 'toy', data: 'high water' }]);
-    reader.heard.length = 0;
-    await reader.say(all, 'debug');
-    expect(reader.heard).toHaveLength(4);
+    expect(await reader.log(all)).toBe('said');
+    expect(reader.received).toEqual([]);
+    // They are on the stream of the answer, before it.
+    expect(await reader.log(all, 'notice')).toBe('said');
+    expect(reader.received).toEqual([all[2], { level: 'alert', logger: 'toy', data: 'high water' }]);
+    reader.received.length = 0;
+    await reader.log(all, 'debug');
+    expect(reader.received).toHaveLength(4);
   });
 });
 
 test.each([
   ['2025-11-25', toy],
   ['2026-07-28', modernToy],
-])('calls that wait for a place are heard too, with an upstream of %s', async (_, server) => {
+])('log messages of calls that wait for a slot arrive too, with an upstream of %s', async (_, server) => {
   await using stage = await openGateway({ mcpServers: { toy: { ...server, concurrency: 1 } } });
   await using reader = await connect(stage, 'auto');
-  await reader.say(all, 'alert');
-  expect(reader.heard).toEqual([{ level: 'alert', logger: 'toy', data: 'high water' }]);
+  await reader.log(all, 'alert');
+  expect(reader.received).toEqual([{ level: 'alert', logger: 'toy', data: 'high water' }]);
 });
 
-test('with several upstreams the names of loggers say whose they are', async () => {
+test('with several upstreams the names of loggers contain that of the upstream', async () => {
   await using stage = await openGateway({ mcpServers: { old: toy, young: modernToy } });
   await using reader = await connect(stage, 'auto');
   const messages = all.slice(0, 2);
   for (const name of ['old_say', 'young_say']) await reader.call(name, { messages }, 'debug');
-  expect(reader.heard.map(({ logger }) => logger)).toEqual(['old', 'old/tide', 'young', 'young/tide']);
+  expect(reader.received.map(({ logger }) => logger)).toEqual(['old', 'old/tide', 'young', 'young/tide']);
 });
 
-test('of two calls under way at the same time each hears its own, where the upstream gives each a stream', async () => {
+test('each of two concurrent calls receives its own messages if the upstream has one stream per call', async () => {
   await using upstream = await modernProcess().start();
   await using stage = await openGateway({ mcpServers: { toy: { url: upstream.url.href } } });
   await using ebb = await connect(stage, 'auto');
   await using flow = await connect(stage, 'auto');
   const [gate, done] = [notes(), notes()];
   const calling = (reader: Reader, data: string) =>
-    reader.say([{ level: 'info', logger: 'tide', data }], 'info', { done: done.file, until: gate.file });
+    reader.log([{ level: 'info', logger: 'tide', data }], 'info', { done: done.file, until: gate.file });
   const calls = [calling(ebb, 'ebb'), calling(flow, 'flow')];
   await until(() => done.lines().length === 2);
-  await ebb.say([], undefined, { done: gate.file });
+  await ebb.log([], undefined, { done: gate.file });
   await Promise.all(calls);
-  expect([ebb, flow].map(({ heard }) => heard.map(({ data }) => data))).toEqual([['ebb'], ['flow']]);
+  expect([ebb, flow].map(({ received }) => received.map(({ data }) => data))).toEqual([['ebb'], ['flow']]);
 });
 
-test('an upstream of 2026-07-28 is told the level of the call, or what sessions want, and otherwise none', async () => {
+test('an upstream of 2026-07-28 gets the level of the call or of the sessions, or none', async () => {
   await using stage = await openGateway({ mcpServers: { toy: modernToy } });
   await using reader = await connect(stage, 'auto');
   expect(await reader.call('level', {})).toBe('undefined');
@@ -168,30 +168,30 @@ test('an upstream of 2026-07-28 is told the level of the call, or what sessions 
   expect(await session.call('level', {})).toBe('critical');
 });
 
-test('an upstream of 2025-11-25 is asked for the most that anybody wants, and asked again after it was restarted', async () => {
+test('an upstream of 2025-11-25 gets the most verbose level that anybody requests, and gets it again after a restart', async () => {
   await using stage = await openGateway({ mcpServers: { toy } });
   await using calm = await connect(stage, 'legacy');
-  const asked = async (): Promise<string[]> => JSON.parse(await calm.call('levels', {}));
-  expect(await asked()).toEqual([]);
+  const requested = async (): Promise<string[]> => JSON.parse(await calm.call('levels', {}));
+  expect(await requested()).toEqual([]);
   await calm.client.setLoggingLevel('error');
-  expect(await asked()).toEqual(['error']);
+  expect(await requested()).toEqual(['error']);
   {
-    // It has set no level.
+    // This session has not set a level.
     await using usual = await connect(stage, 'legacy');
-    await expect.poll(asked).toEqual(['error', 'info']);
+    await expect.poll(requested).toEqual(['error', 'info']);
     await usual.client.setLoggingLevel('debug');
-    expect(await asked()).toEqual(['error', 'info', 'debug']);
+    expect(await requested()).toEqual(['error', 'info', 'debug']);
   }
-  await expect.poll(asked).toEqual(['error', 'info', 'debug', 'error']);
+  await expect.poll(requested).toEqual(['error', 'info', 'debug', 'error']);
   await using modern = await connect(stage, 'auto');
   expect(JSON.parse(await modern.call('levels', {}, 'notice')).at(-1)).toBe('notice');
-  await expect.poll(async () => (await asked()).at(-1)).toBe('error');
+  await expect.poll(async () => (await requested()).at(-1)).toBe('error');
   await calm.call('crash', {}).catch(() => {});
-  await expect.poll(asked).toEqual(['error']);
+  await expect.poll(requested).toEqual(['error']);
 });
 
 describe.each(['auto', 'legacy'] as const)('on standard input and output (%s)', (mode) => {
-  test('what upstreams log is heard as it is over HTTP', async () => {
+  test('log messages of upstreams arrive as over HTTP', async () => {
     const program = join(import.meta.dirname, '../../bin/holdfast.js');
     const words = [
       '--disable-warning=ExperimentalWarning',
@@ -210,40 +210,40 @@ describe.each(['auto', 'legacy'] as const)('on standard input and output (%s)', 
       mode,
     );
     if (mode === 'legacy') await reader.client.setLoggingLevel('warning');
-    await reader.say(all, mode === 'legacy' ? undefined : 'warning');
+    await reader.log(all, mode === 'legacy' ? undefined : 'warning');
     const expected = [all[2], { level: 'alert', logger: expect.any(String), data: 'high water' }];
-    await expect.poll(() => reader.heard).toEqual(expected);
+    await expect.poll(() => reader.received).toEqual(expected);
   });
 });
 
-// --- Whose --------------------------------------------------------------------------------------------------
+// --- Owners ------------------------------------------------------------------------------------------------
 
-test('where an upstream does not say of which call it speaks, nobody hears what may be of a call of another person', async () => {
-  const heard: string[] = [];
-  const drives: UpstreamCall[] = [];
-  const logs = new UpstreamLogs(upstreamWith(drives), new SessionLogs());
-  const begin = async (owner: string) => {
-    const drive = new UpstreamCall(owner);
-    drive.task = { id: `task of ${owner}`, progress: () => {}, setStatusMessage: () => {} };
+test('a message without a known call reaches nobody while calls of several owners are open', async () => {
+  const received: string[] = [];
+  const openCalls: UpstreamCall[] = [];
+  const logs = new UpstreamLogs(upstreamWith(openCalls), new SessionLogs());
+  const start = async (owner: string) => {
+    const upstreamCall = new UpstreamCall(owner);
+    upstreamCall.task = { id: `task of ${owner}`, progress: () => {}, setStatusMessage: () => {} };
     logs
-      .listen({ level: 'info', write: ({ data }) => heard.push(`${owner}: ${data}`) })
+      .listen({ level: 'info', write: ({ data }) => received.push(`${owner}: ${data}`) })
       .isFor(Promise.resolve(`task of ${owner}`));
     await Promise.resolve();
-    drives.push(drive);
-    return drive;
+    openCalls.push(upstreamCall);
+    return upstreamCall;
   };
-  const ada = await begin('ada');
+  const ada = await start('ada');
   logs.logged({ level: 'info', data: 'alone' }, undefined);
-  const bob = await begin('bob');
-  logs.logged({ level: 'info', data: 'who knows of whom' }, undefined);
+  const bob = await start('bob');
+  logs.logged({ level: 'info', data: 'unknown call' }, undefined);
   logs.logged({ level: 'info', data: 'his' }, bob);
-  drives.splice(drives.indexOf(ada), 1);
+  openCalls.splice(openCalls.indexOf(ada), 1);
   logs.logged({ level: 'info', data: 'alone again' }, undefined);
-  logs.logged({ level: 'loud', data: 'no level' }, undefined);
-  expect(heard).toEqual(['ada: alone', 'bob: his', 'bob: alone again']);
+  logs.logged({ level: 'loud', data: 'invalid level' }, undefined);
+  expect(received).toEqual(['ada: alone', 'bob: his', 'bob: alone again']);
 });
 
-test('the level of a session holds after a restart of the gateway, and of the upstream with it', async () => {
+test('the level of a session survives a restart of the gateway and the upstream', async () => {
   const store = join(dirname(notes().file), 'tasks.db');
   const before = await openGateway({ mcpServers: { toy } }, store);
   const reader = await connect(before, 'legacy');
@@ -272,12 +272,12 @@ test('the level of a session holds after a restart of the gateway, and of the up
   await client.close();
 });
 
-function upstreamWith(drives: readonly UpstreamCall[]): LoggingUpstream {
+function upstreamWith(openCalls: readonly UpstreamCall[]): LoggingUpstream {
   return {
     name: 'toy',
-    isAlone: true,
+    isOnlyUpstream: true,
     connection: { isModern: true, instance: 'one' },
-    drives,
+    openCalls: openCalls,
     has: () => true,
     request: async () => ({}),
   };

@@ -1,4 +1,4 @@
-/** Clients that know nothing of tasks, in front of servers that know nothing of them either. */
+/** Clients without tasks, in front of servers without tasks. */
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { followed, type Result } from '../hand-over/script.ts';
@@ -30,20 +30,20 @@ describe.each([
   const call = async (name: string, input: object) =>
     (await client.callTool({ name, arguments: { ...input } })) as Result;
 
-  test('is shown four tools beside those of the upstream', async () => {
+  test('gets four tools in addition to those of the upstream', async () => {
     const names = (await client.listTools()).tools.map(({ name }) => name);
     expect(names).toEqual(
       expect.arrayContaining(['pid', 'task_wait', 'task_status', 'task_answer', 'task_cancel']),
     );
   });
 
-  test('is told the name of the tool that it called', async () => {
+  test('gets the name of the tool that it called', async () => {
     const { structuredContent, content } = await call('write', { file: notes().file, ms: 600 });
     expect(structuredContent).toMatchObject({ tool: 'write' });
     expect(JSON.stringify(content)).toMatch(/Task \w+ \(write\): working/);
   });
 
-  test('completes a call that takes longer than it is waited for', async () => {
+  test('completes a call that takes longer than the window', async () => {
     const { file, lines } = notes();
     const { called, result } = await followed(call, 'write', { file, ms: 1_500 });
     expect(result.content).toEqual([{ type: 'text', text: 'worked' }]);
@@ -51,14 +51,14 @@ describe.each([
     expect(lines()).toEqual(['begun', 'done']);
   });
 
-  test('answers what the upstream asks', async () => {
+  test('answers a question of the upstream', async () => {
     const { called, result } = await followed(call, 'ask', {});
     expect(JSON.stringify(result.content)).toContain('Ada');
     expect(called).toContain('task_answer');
   });
 });
 
-test('they can be made to wait instead', async () => {
+test('the config can make calls wait instead', async () => {
   await using waiting = await openGateway({ plainClients: 'wait', mcpServers: { toy } });
   const client = await connectSdk(waiting.url);
   expect((await client.listTools()).tools.map(({ name }) => name)).not.toContain('task_wait');

@@ -1,12 +1,12 @@
-/** Servers and gateways as processes that can be killed and started again. */
+/** Servers and gateways as processes that can be killed and restarted. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ServerProcess } from '../kit/server-process.ts';
 import { toyWith } from './stage.ts';
 
-export function holdfast(...words: readonly string[]): string[] {
+export function holdfast(...args: readonly string[]): string[] {
   const program = join(import.meta.dirname, '../../bin/holdfast.js');
-  return [process.execPath, '--disable-warning=ExperimentalWarning', program, ...words];
+  return [process.execPath, '--disable-warning=ExperimentalWarning', program, ...args];
 }
 
 export function toyProcess(...options: string[]): ServerProcess {
@@ -16,7 +16,7 @@ export function toyProcess(...options: string[]): ServerProcess {
   });
 }
 
-/** `holdfast serve` with this config, its file and its tasks in a folder. */
+/** `holdfast serve` with this config. The config file and the tasks are in a folder. */
 export function gatewayProcess(config: object, folder: string): ServerProcess {
   const options = optionsIn(folder, config);
   return new ServerProcess((port) => holdfast('serve', '--port', port, ...options));

@@ -1,4 +1,4 @@
-/** The four tools of clients without tasks have their names for themselves, and the config says how they begin. */
+/** The names of the four tools for plain clients are reserved, and the config sets their prefix. */
 import { expect, test } from 'vitest';
 import { configIn } from '../../src/gateway/config/config.ts';
 import { parseConfig } from '../../src/gateway/config/config-file.ts';
@@ -6,7 +6,7 @@ import { connectOurClient } from '../dialects/interop/our-client.ts';
 import { textOf } from '../kit/text.ts';
 import { openGateway } from './stage.ts';
 
-test('a command that has the name of one of the four is shown under another', async () => {
+test('a command with a reserved name is listed under another name', async () => {
   await using stage = await openGateway({ commands: { task_wait: { command: 'echo', args: ['hello'] } } });
   const { tasks } = await connectOurClient(stage.url, { isModern: true });
   try {
@@ -19,8 +19,8 @@ test('a command that has the name of one of the four is shown under another', as
 
 test.each([
   [{ plainClients: 'sometimes' }, '"plainClients" must be'],
-  [{ plainClients: { handOver: '1s' } }, '"plainClients" has no key "handOver"'],
-])('%j is refused', (config, reason) => {
+  [{ plainClients: { handOver: '1s' } }, 'unknown key "handOver" in "plainClients"'],
+])('%j is rejected', (config, reason) => {
   const text = JSON.stringify({ mcpServers: {}, ...config }, null, 2);
   expect(() => configIn(parseConfig(text, 'holdfast.json'))).toThrow(reason);
 });

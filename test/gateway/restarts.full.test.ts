@@ -1,4 +1,4 @@
-/** Upstreams that die while a call runs keep their tools, in the list and in the file that outlives the gateway. */
+/** The tools of upstreams that die during a call stay in the list and in the cache file. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -20,7 +20,7 @@ async function toolsOf(tasks: TaskClient): Promise<string[]> {
   return namesOf(await tasks.request('tools/list', {})).filter((name) => !name.startsWith('task_'));
 }
 
-function keptTools(folder: string): string[] {
+function cachedTools(folder: string): string[] {
   return namesOf(JSON.parse(readFileSync(listsIn(folder), 'utf8')).toy);
 }
 
@@ -30,7 +30,7 @@ function namesOf({ tools }: object & { tools?: unknown }): string[] {
 
 interface Victim extends AsyncDisposable {
   readonly entry: object;
-  /** Ends it at once, and sees to it that it comes back. */
+  /** Kills it, and starts it again if nobody else does. */
   kill(pid: number): Promise<void>;
 }
 
@@ -52,8 +52,8 @@ async function overHttp(): Promise<Victim> {
   };
 }
 
-/** Looks again and again, and remembers everything that was ever missing. */
-function watched(missing: () => Promise<readonly string[]>) {
+/** Polls, and collects everything that was ever missing. */
+function collect(missing: () => Promise<readonly string[]>) {
   const seen = new Set<string>();
   let isOver = false;
   const watching = (async () => {
@@ -76,19 +76,19 @@ function watched(missing: () => Promise<readonly string[]>) {
 describe.each([
   ['that the gateway spawned', spawned],
   ['over HTTP', overHttp],
-])('an upstream %s', (_, begin) => {
+])('an upstream %s', (_, open) => {
   test(`is killed ${kills} times in the middle of a call, and its tools are listed throughout`, async () => {
     const { file, lines } = notes();
     const folder = dirname(file);
-    await using victim = await begin();
+    await using victim = await open();
     await using gateway = await gatewayProcess({ mcpServers: { toy: victim.entry } }, folder).start();
     await using client = await connectOurClient(gateway.url);
     const { tasks } = client;
     const all = await toolsOf(tasks);
     expect(all).toContain('write');
-    await using watch = watched(async () => {
-      const [listed, kept] = [await toolsOf(tasks), keptTools(folder)];
-      return all.filter((name) => !listed.includes(name) || !kept.includes(name));
+    await using watch = collect(async () => {
+      const [listed, cached] = [await toolsOf(tasks), cachedTools(folder)];
+      return all.filter((name) => !listed.includes(name) || !cached.includes(name));
     });
 
     let pid = Number(textOf(await tasks.callTool({ name: 'pid' })));
@@ -104,7 +104,7 @@ describe.each([
     }
     expect(lines()).toEqual(Array(kills).fill('begun'));
 
-    // What is listed after this was asked for after the last restart.
+    // The list that contains `grown` was read after the last restart.
     await tasks.callTool({ name: 'grow' });
     await expect.poll(() => toolsOf(tasks)).toContain('grown');
     expect(await watch.end()).toEqual([]);
@@ -120,7 +120,7 @@ const raw = (...args: string[]) => ({
   ],
 });
 
-test('an upstream that is killed while nobody calls it is started again', async () => {
+test('an upstream that is killed while idle is started again', async () => {
   const { file, lines } = notes();
   await using stage = await openGateway({ mcpServers: { raw: raw('--starts', file) } });
   await using client = await connectOurClient(stage.url);
@@ -129,7 +129,7 @@ test('an upstream that is killed while nobody calls it is started again', async 
   expect(await toolsOf(client.tasks)).toEqual(['pid', 'crash']);
 });
 
-test('a call is not sent again to an upstream that died of it and fails to start at first', async () => {
+test('a call is not repeated if it killed its upstream and the restart fails at first', async () => {
   const [starts, calls] = [notes(), notes()];
   await using stage = await openGateway({
     mcpServers: { raw: raw('--starts', starts.file, '--calls', calls.file, '--flaky') },
@@ -140,7 +140,7 @@ test('a call is not sent again to an upstream that died of it and fails to start
   expect(calls.lines()).toEqual(['crash', 'pid']);
 });
 
-test('an upstream that is in the file with nothing at all is waited for, like one that is not there', async () => {
+test('the gateway waits for an upstream whose cached lists are empty', async () => {
   const { file } = notes();
   const folder = dirname(file);
   const empty = { capabilities: {}, tools: [], prompts: [], resources: [], resourceTemplates: [] };

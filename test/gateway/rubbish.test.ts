@@ -1,4 +1,4 @@
-/** Upstreams that break the protocol harm their own calls, and nobody waits for ever. */
+/** Upstreams that break the protocol harm only their own calls, and no call hangs. */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { connectOurClient } from '../dialects/interop/our-client.ts';
@@ -13,7 +13,7 @@ const raw = (...tools: unknown[]) => ({
   ],
 });
 
-test('an answer that is none ends the call that it is for, and the connection goes on', async () => {
+test('a malformed answer ends its call, and the connection stays open', async () => {
   await using stage = await openGateway({ mcpServers: { raw: raw('nothing', 'text', 'error', 'pid') } });
   await using client = await connectOurClient(stage.url, { isModern: true });
   for (const name of ['nothing', 'text', 'error'])
@@ -21,13 +21,13 @@ test('an answer that is none ends the call that it is for, and the connection go
   expect(textOf(await client.tasks.callTool({ name: 'pid' }))).toContain('pid');
 });
 
-test('a large result of a program comes through', async () => {
+test('a large result of a program arrives', async () => {
   await using stage = await openGateway({ mcpServers: { raw: raw('large') } });
   await using client = await connectOurClient(stage.url, { isModern: true });
   expect(textOf(await client.tasks.callTool({ name: 'large' }))).toHaveLength(11_000_000);
 });
 
-test('of tools with the same name the first is shown, and of those without a name none', async () => {
+test('the first of several tools with the same name is listed, and tools without a name are not', async () => {
   const inputSchema = { type: 'object' };
   const tools = [
     { name: 'pid', description: 'the first', inputSchema },

@@ -1,4 +1,4 @@
-/** `holdfast serve` as people and hosts start it. */
+/** `holdfast serve` as users and MCP hosts start it. */
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -34,7 +34,7 @@ function served(...words: string[]): Promise<ServerProcess> {
   return new ServerProcess(() => serve(...words)).start();
 }
 
-test.concurrent('says how it is used', async () => {
+test.concurrent('prints its usage', async () => {
   const { code, stdout } = await run('--help');
   expect(code).toBe(0);
   expect(stdout).toContain('Usage: holdfast serve [--config FILE] [--port N | --stdio] [--store URL]');
@@ -47,24 +47,24 @@ test.concurrent.each([
   [['--store', 'redis://x', '--', 'true'], '"redis://x" is not a store URL'],
   [['--'], '-- must be followed by the command'],
   [[], 'this folder has no holdfast.json'],
-])('wrong usage is told in a sentence: %j', async (words, sentence) => {
+])('wrong usage is reported in one sentence: %j', async (words, sentence) => {
   const { code, stderr } = await run(...words);
   expect(code).toBe(2);
   expect(stderr).toMatch(/^holdfast: [^\n]+\n$/);
   expect(stderr).toContain(sentence);
 });
 
-test.concurrent('a wrong config is told with its line', async () => {
+test.concurrent('a wrong config is reported with the line', async () => {
   const file = join(home, 'wrong.json');
   writeFileSync(file, '{\n  "mcpServers": {\n    "a": { "comand": "x" }\n  }\n}\n');
   expect(await run('--config', file)).toEqual({
     code: 1,
     stdout: '',
-    stderr: `holdfast: ${file}:3: "mcpServers.a" has no key "comand": is "command" meant?\n`,
+    stderr: `holdfast: ${file}:3: unknown key "comand" in "mcpServers.a": did you mean "command"?\n`,
   });
 });
 
-test.concurrent('a store that cannot be opened ends it', async () => {
+test.concurrent('it exits if the store cannot be opened', async () => {
   const file = join(home, 'notes.txt');
   writeFileSync(file, 'This is no database.');
   const { code, stdout, stderr } = await run('--port', '0', '--store', `sqlite:${file}`, '--', 'false');
@@ -72,15 +72,15 @@ test.concurrent('a store that cannot be opened ends it', async () => {
   expect(stderr).toContain('notes.txt: this file is not a SQLite database');
 });
 
-test.concurrent('the end of its input is not put off by a server that does not answer', async () => {
-  const begun = performance.now();
+test.concurrent('it exits at the end of its input even if a server does not answer', async () => {
+  const startedAt = performance.now();
   const { code, stderr } = await run('--stdio', '--store', 'memory:', '--', 'sleep', '600');
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-  // It would give up on the server after 30 s of its own accord.
-  expectWithin(28_000, performance.now() - begun);
+  // The wait for the server would end after 30 s.
+  expectWithin(28_000, performance.now() - startedAt);
 });
 
-test('a gateway that is closed waits for no server, and begins no work', async () => {
+test('a closed gateway does not wait for servers or start work', async () => {
   const { file, lines } = notes();
   const silent = { command: 'sh', args: ['-c', 'echo "$$" >> "$0"; exec sleep 600', file] };
   const opened: string[] = [];
@@ -100,7 +100,7 @@ test('a gateway that is closed waits for no server, and begins no work', async (
   await until(() => !isAlive(Number(lines()[0])));
 });
 
-test('serves one server that is given after --, and ends with it when it is told to', async () => {
+test('serves one server that is given after --, and stops it on SIGTERM', async () => {
   await using gateway = await served('--port', '0', '--store', 'memory:', '--', toy.command, ...toy.args);
   await using client = await connectOurClient(gateway.url, { isModern: true });
   const upstream = Number(textOf(await client.tasks.callTool({ name: 'pid' })));
@@ -108,7 +108,7 @@ test('serves one server that is given after --, and ends with it when it is told
   await until(() => !isAlive(upstream));
 });
 
-test('a call that is under way when it is told to end has time to finish', async () => {
+test('a running call has time to finish after SIGTERM', async () => {
   const { file, lines } = notes();
   await using gateway = await served('--port', '0', '--store', 'memory:', '--', toy.command, ...toy.args);
   await using client = await connectOurClient(gateway.url, { isModern: true });
@@ -117,7 +117,7 @@ test('a call that is under way when it is told to end has time to finish', async
   expect(lines()).toEqual(['begun', 'done']);
 });
 
-test('told to end while a server has not answered yet, it ends without having been ready', async () => {
+test('SIGTERM before a server has answered stops it before it is ready', async () => {
   const port = String(await freePort());
   const silent = ['-e', 'process.stdin.resume()'];
   const words = serve('--port', port, '--store', 'memory:', '--', process.execPath, ...silent);
@@ -128,7 +128,7 @@ test('told to end while a server has not answered yet, it ends without having be
   expect(gateway.output).toBe('');
 });
 
-test('serves a host that starts it, on standard input and output', async () => {
+test('serves a host that starts it on stdio', async () => {
   const [command, ...words] = serve('--stdio', '--', toy.command, ...toy.args);
   const open = () => new StdioClientTransport({ command: command!, args: words, env, stderr: 'ignore' });
   for (const isModern of [false, true]) {
@@ -138,7 +138,7 @@ test('serves a host that starts it, on standard input and output', async () => {
   }
 });
 
-test('the tools of a server that is gone are still listed after a restart, and say so when they are called', async () => {
+test('tools of an unreachable server are still listed after a restart, and their calls report it', async () => {
   const folder = mkdtempSync(join(home, 'case-'));
   await using upstream = await toyProcess().start();
   await using gateway = await gatewayProcess(
@@ -158,7 +158,7 @@ test('the tools of a server that is gone are still listed after a restart, and s
   await using client = await connectOurClient(gateway.url);
   expect((await client.tasks.client.listTools()).tools.map(({ name }) => name)).toContain('pid');
   const result = await client.tasks.callTool({ name: 'pid' });
-  expect(textOf(result)).toMatch(/cannot be reached[\s\S]*"pid" of "toy" was not called/);
+  expect(textOf(result)).toMatch(/Could not reach the server[\s\S]*"pid" of "toy" was not called/);
   await upstream.start();
   for (let pid = ''; pid !== String(upstream.pid); )
     pid = textOf(await client.tasks.callTool({ name: 'pid' }));

@@ -1,4 +1,4 @@
-/** Calls that are over in a moment need neither a task nor a server of the SDK, and nobody can tell by their answers. */
+/** Fast calls need neither a task nor an SDK server, and their answers are the same. */
 import type { Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { connectSdk } from '../kit/sdk.ts';
@@ -17,7 +17,7 @@ describe.each([
     client = await connectSdk(stage.url, mode);
     expect(client.getNegotiatedProtocolVersion()).toBe(revision);
     await client.listTools();
-    // Soon after it has started, the server asks for folders, for no call in particular: this one is asked.
+    // Soon after its start the server asks for roots, outside any call. This call gets the question.
     await client.callTool({ name: 'trigger-long-running-operation', arguments: { duration: 2, steps: 1 } });
   });
   afterAll(async () => {
@@ -40,12 +40,12 @@ describe.each([
     expect(created.size).toBeLessThan(calls);
   });
 
-  test('what is more than text comes as the upstream gave it', async () => {
+  test('content other than text arrives unchanged', async () => {
     const { content } = await client.callTool({ name: 'get-tiny-image' });
     expect(content).toContainEqual(expect.objectContaining({ type: 'image', mimeType: 'image/png' }));
   });
 
-  test('a call that is not over in a moment is carried out once, and answered all the same', async () => {
+  test('a slower call is executed once, and answered', async () => {
     const { file, lines } = notes();
     const { content } = await client.callTool({ name: 'write', arguments: { file, ms: 400 } });
     expect(content).toEqual([{ type: 'text', text: 'worked' }]);
@@ -55,7 +55,7 @@ describe.each([
   test.each([
     ['at once', 0],
     ['after a while', 400],
-  ])('a call that is cancelled %s is cancelled there', async (_, afterMs) => {
+  ])('a call that is cancelled %s is cancelled at the upstream', async (_, afterMs) => {
     const { file, lines } = notes();
     const abort = new AbortController();
     const called = client.callTool(
@@ -70,7 +70,7 @@ describe.each([
   });
 });
 
-test.each(['auto', 'legacy'] as const)('one call more than the limit is refused (%s)', async (mode) => {
+test.each(['auto', 'legacy'] as const)('calls beyond the limit are rejected (%s)', async (mode) => {
   await using stage = await openGateway({ mcpServers: { toy }, limits: { callsPerMinute: 2 } });
   const client = await connectSdk(stage.url, mode);
   const outcomes = [];

@@ -1,4 +1,4 @@
-/** A gateway in this process, in front of whatever a test puts behind it. */
+/** A gateway in this process. */
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { configIn } from '../../src/gateway/config/config.ts';

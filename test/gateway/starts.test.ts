@@ -1,4 +1,4 @@
-/** A program behind the gateway may be slow to start, or suffer no second one beside it. */
+/** The gateway starts an upstream program only once: it may be slow to start, or allow only one instance. */
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { connectOurClient } from '../dialects/interop/our-client.ts';
@@ -16,9 +16,9 @@ const program = (starts: string, ...args: string[]) => ({
 test.each([
   ['2025-11-25', [], 1],
   ['2026-07-28', ['--modern'], 1],
-  // Which of the two it is cannot be asked: it ends over the question, and is not asked again.
-  ['2025-11-25 that ends when it is asked before initialize', ['--strict'], 2],
-])('a program of %s has no other beside it, and one after it crashed', async (_, args, times) => {
+  // It exits when it is asked for its revision, and is not asked again.
+  ['2025-11-25 that exits on a request before initialize', ['--strict'], 2],
+])('a program of %s runs once, and is restarted after a crash', async (_, args, times) => {
   const { file, lines } = notes();
   await using stage = await openGateway({ mcpServers: { one: program(file, ...args) } });
   await using client = await connectOurClient(stage.url, { isModern: true });

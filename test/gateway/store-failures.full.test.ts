@@ -8,7 +8,7 @@ import { canMount, smallDisk } from '../techniques/faults/disk.ts';
 import { Other } from '../techniques/faults/other.ts';
 import { gatewayProcess } from './processes.ts';
 
-/** Callers are told after four seconds, on a machine that has other things to do. */
+/** Callers get an error after four seconds. The test machine may be busy. */
 const atMostMs = 6_000;
 
 async function connected(url: URL): Promise<Client> {
@@ -26,7 +26,7 @@ async function refusal(act: Promise<unknown>): Promise<{ readonly message: strin
   return { message, ms: performance.now() - started };
 }
 
-test('a client of a gateway whose file is locked is told within seconds, and so is the terminal', async () => {
+test('a client of a gateway whose file is locked gets an error within seconds, and the terminal shows it', async () => {
   const folder = temporaryFolder();
   const commands = { wait: { command: 'sleep 1; echo done', shell: true } };
   await using gateway = await gatewayProcess({ commands }, folder).start();
@@ -34,7 +34,7 @@ test('a client of a gateway whose file is locked is told within seconds, and so 
   const other = new Other(join(folder, 'tasks.db'));
   await other.do('lock', 'immediate', 60_000);
   const { message, ms } = await refusal(client.callTool({ name: 'wait', arguments: {} }));
-  // It was told before the store itself gave up, which takes half a minute.
+  // The error comes before the store's own timeout of half a minute.
   expect(message).toContain('The task store is not available (not reachable)');
   expectWithin(atMostMs, ms);
   await expect.poll(() => gateway.complaints).toContain('it has not answered for 3 s');
@@ -43,7 +43,7 @@ test('a client of a gateway whose file is locked is told within seconds, and so 
 });
 
 test.skipIf(!canMount)(
-  'a client of a gateway whose disk fills up while its call runs is told within seconds',
+  'a client of a gateway whose disk fills up during its call gets an error within seconds',
   async () => {
     const { folder } = smallDisk();
     const commands = {

@@ -11,7 +11,7 @@ async function listening(answer: RequestListener) {
   return { url: `${await originOf(server)}/mcp`, connections };
 }
 
-test('what is posted arrives, and the answer comes with its status and headers', async () => {
+test('a POST arrives, and the answer has its status and headers', async () => {
   const { url } = await listening(async (req, res) => {
     const chunks = await req.toArray();
     res.writeHead(404, { 'content-type': 'application/json', 'x-header': req.headers['x-sent'] });
@@ -22,7 +22,7 @@ test('what is posted arrives, and the answer comes with its status and headers',
   expect(await response.json()).toEqual([{ a: 'é' }]);
 });
 
-test('one connection serves one request after the other, though each is aborted once it was answered', async () => {
+test('one connection serves several requests, even if each is aborted after its answer', async () => {
   const { url, connections } = await listening((_, res) => void res.end('done'));
   for (let n = 0; n < 5; n++) {
     const abort = new AbortController();
@@ -34,7 +34,7 @@ test('one connection serves one request after the other, though each is aborted 
   expect(connections.size).toBe(1);
 });
 
-test('events come one by one, until their reader has had enough', async () => {
+test('events arrive one by one until the reader aborts', async () => {
   const closed = Promise.withResolvers<void>();
   const { url } = await listening((_, res) => {
     res.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n');
@@ -49,7 +49,7 @@ test('events come one by one, until their reader has had enough', async () => {
   await closed.promise;
 });
 
-test('an answer that is too large, or breaks off, or does not come before its caller is gone, is none', async () => {
+test('an answer that is too large, broken or too late is an error', async () => {
   const { url } = await listening((req, res) => {
     if (req.url === '/mcp?large') res.end('x'.repeat(101));
     else if (req.url === '/mcp?broken')
@@ -62,7 +62,7 @@ test('an answer that is too large, or breaks off, or does not come before its ca
   await expect(send('never', AbortSignal.timeout(50))).rejects.toThrow('timeout');
 });
 
-test('nobody there is said as `fetch` says it', async () => {
+test('a refused connection gives the same error as `fetch`', async () => {
   const { url } = await listening(() => {});
   const free = new URL(url);
   free.port = '1';

@@ -1,4 +1,4 @@
-/** What stands behind a gateway is what its clients see. */
+/** Clients of a gateway see what its upstreams offer. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { TaskCancelled } from '../../src/remote-tasks/errors.ts';
 import { connectOurClient, type OurClient } from '../dialects/interop/our-client.ts';
@@ -26,7 +26,7 @@ describe.each(revisions)('for a client of %s', (revision, isModern) => {
     await stage?.[Symbol.asyncDispose]();
   });
 
-  test('the tools of all upstreams are listed, as the revision has them', async () => {
+  test('the tools of all upstreams are listed in the format of the revision', async () => {
     const { tools } = (await client.tasks.request('tools/list', {})) as unknown as {
       tools: { name: string; execution?: object; annotations?: object }[];
     };
@@ -36,7 +36,7 @@ describe.each(revisions)('for a client of %s', (revision, isModern) => {
     expect(named('echo')?.execution).toEqual(isModern ? undefined : { taskSupport: 'optional' });
   });
 
-  test('prompts, resources, templates and completions are passed on', async () => {
+  test('prompts, resources, templates and completions are forwarded', async () => {
     const { client: sdk } = client.tasks;
     const { prompts } = await sdk.listPrompts();
     expect(prompts.map(({ name }) => name)).toContain('completable-prompt');
@@ -55,14 +55,14 @@ describe.each(revisions)('for a client of %s', (revision, isModern) => {
     expect(completion.values).toContain('Engineering');
   });
 
-  test('a resource, a prompt and a tool that nobody has are refused', async () => {
+  test('an unknown resource, prompt or tool is rejected', async () => {
     const { client: sdk } = client.tasks;
     await expect(sdk.readResource({ uri: 'nowhere://at/all' })).rejects.toThrow(/not found/i);
     await expect(sdk.getPrompt({ name: 'nothing' })).rejects.toThrow('Prompt nothing not found');
     await expect(client.tasks.callTool({ name: 'nothing' })).rejects.toThrow('Tool nothing not found');
   });
 
-  test('what an upstream asks is asked of the caller, and the answer goes back', async () => {
+  test('a question of an upstream is passed to the caller, and the answer goes back', async () => {
     expect(textOf(await client.tasks.callTool({ name: 'ask_model' }))).toContain('The tide is high.');
     const answer = JSON.parse(
       textOf(await client.tasks.callTool({ name: 'trigger-elicitation-request' })).split('Raw result: ')[1]!,
@@ -70,7 +70,7 @@ describe.each(revisions)('for a client of %s', (revision, isModern) => {
     expect(answer.action).toBe('accept');
   });
 
-  test('what a caller cannot be asked is refused in its place, and the upstream goes on with that', async () => {
+  test('the gateway refuses questions that the caller cannot answer, and the upstream continues', async () => {
     await using shy = await connectOurClient(stage.url, { isModern, answers: ['sampling'] });
     expect(textOf(await shy.tasks.callTool({ name: 'ask' }))).toBe('{"action":"cancel"}');
     const roots = await shy.tasks.callTool({ name: 'roots' });
@@ -80,14 +80,15 @@ describe.each(revisions)('for a client of %s', (revision, isModern) => {
 
   test('progress of a plain upstream is progress of the task', async () => {
     const handle = await client.tasks.call('progress');
-    const said: string[] = [];
+    const updates: string[] = [];
     for await (const update of handle.updates())
-      if (update.type === 'progress') said.push(`${update.progress} of ${update.total}: ${update.message}`);
+      if (update.type === 'progress')
+        updates.push(`${update.progress} of ${update.total}: ${update.message}`);
     expect(textOf(await handle.result())).toBe('all parts');
-    expect(said.at(-1)).toBe('4 of 4: part 4');
+    expect(updates.at(-1)).toBe('4 of 4: part 4');
   });
 
-  test('an error result is one, and a cancelled task cancels the call', async () => {
+  test('an error result stays one, and cancelling a task cancels the call', async () => {
     expect(await client.tasks.callTool({ name: 'fail' })).toMatchObject({ isError: true });
     const { file, lines } = notes();
     const handle = await client.tasks.call('write', { file, ms: 60_000 });
@@ -101,17 +102,17 @@ describe.each(revisions)('for a client of %s', (revision, isModern) => {
 test('a tool that appears is announced, and can be called; log messages come through', async () => {
   await using stage = await openGateway({ mcpServers: { toy } });
   await using client = await connectOurClient(stage.url);
-  const heard: string[] = [];
+  const received: string[] = [];
   client.tasks.client.setNotificationHandler('notifications/message', ({ params }) => {
-    heard.push(`${params.logger}: ${params.data}`);
+    received.push(`${params.logger}: ${params.data}`);
   });
   client.tasks.client.setNotificationHandler('notifications/tools/list_changed', () => {
-    heard.push('tools changed');
+    received.push('tools changed');
   });
   await client.tasks.callTool({ name: 'log' });
-  await until(() => heard.includes('toy: the tide turns'));
+  await until(() => received.includes('toy: the tide turns'));
   await client.tasks.callTool({ name: 'grow' });
-  await until(() => heard.includes('tools changed'));
+  await until(() => received.includes('tools changed'));
   expect(textOf(await client.tasks.callTool({ name: 'grown' }))).toBe('grown');
 });
 
@@ -130,18 +131,18 @@ test('names are prefixed only where two upstreams have the same', async () => {
   expect(one).not.toBe(two);
 });
 
-test('an upstream that crashed is started again, and the call that it took along is lost', async () => {
+test('an upstream that crashed is started again, and its open call is lost', async () => {
   await using stage = await openGateway({ mcpServers: { toy } });
   await using client = await connectOurClient(stage.url, { isModern: true });
   const before = textOf(await client.tasks.callTool({ name: 'pid' }));
   await expect(client.tasks.callTool({ name: 'crash' })).rejects.toThrow(
-    /Whether "crash" of "toy" was carried out is not known/,
+    /"crash" of "toy" may have been executed/,
   );
   const after = textOf(await client.tasks.callTool({ name: 'pid' }));
   expect(after).not.toBe(before);
 });
 
-test('a call that broke off is made again only if the tool says that this does no harm', async () => {
+test('a broken call is retried only if the tool is idempotent', async () => {
   const { file, lines } = notes();
   await using stage = await openGateway({
     mcpServers: { toy: { ...toy, retry: { attempts: 3, delay: '10ms' } } },
@@ -154,7 +155,7 @@ test('a call that broke off is made again only if the tool says that this does n
   await expect(client.tasks.callTool({ name: 'crash' })).rejects.toMatchObject({ rpcCode: -32603 });
 });
 
-test('an upstream that cannot be reached says so in the result of a call, and the others work', async () => {
+test('an unreachable upstream does not affect the others', async () => {
   await using stage = await openGateway({
     mcpServers: {
       toy,
@@ -165,7 +166,7 @@ test('an upstream that cannot be reached says so in the result of a call, and th
   expect(textOf(await client.tasks.callTool({ name: 'pid' }))).toMatch(/^\d+$/);
 });
 
-test('of a tool with a limit no more calls are under way than that', async () => {
+test('the concurrent calls of a tool are limited', async () => {
   const { file, lines } = notes();
   await using stage = await openGateway({
     mcpServers: { toy: { ...toy, tools: { write: { concurrency: 1 } } } },
@@ -176,7 +177,7 @@ test('of a tool with a limit no more calls are under way than that', async () =>
   expect(lines()).toEqual(['begun', 'done', 'begun', 'done', 'begun', 'done']);
 });
 
-test('a question is put to the one who is asked, although a stranger has a call under way on the same connection', async () => {
+test('a question reaches the right caller although a stranger has an open call on the same connection', async () => {
   const { file, lines } = notes();
   await using stage = await openGateway({ mcpServers: { toy } });
   await using stranger = await connectOurClient(stage.url, { isModern: true });
@@ -184,7 +185,7 @@ test('a question is put to the one who is asked, although a stranger has a call 
   const writing = stranger.tasks.callTool({ name: 'write', arguments: { file, ms: 400 } });
   await until(() => lines().includes('begun'));
   const asking = asked.tasks.callTool({ name: 'ask' });
-  // What comes now waits until it is clear who asks.
+  // Later calls wait until the question is attributed.
   const later = stranger.tasks.callTool({ name: 'pid' });
   expect(textOf(await asking)).toContain('Ada');
   expect(lines()).toEqual(['begun', 'done']);
@@ -193,7 +194,7 @@ test('a question is put to the one who is asked, although a stranger has a call 
   expect([stranger.asked.length, asked.asked.length]).toEqual([0, 1]);
 });
 
-test('two calls that ask the same at the same time are answered each by its own caller', async () => {
+test('two simultaneous identical questions are answered by their own callers', async () => {
   await using stage = await openGateway({ mcpServers: { toy } });
   const clients = await Promise.all([1, 2].map(() => connectOurClient(stage.url, { isModern: true })));
   await Promise.all(clients.map((client) => client.tasks.callTool({ name: 'ask' })));

@@ -1,4 +1,4 @@
-/** `holdfast worker`: a process that carries out what gateways on the same store make. */
+/** `holdfast worker`: a process that runs the tasks of gateways on the same store. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -16,14 +16,14 @@ function run(...words: string[]) {
   return spawnSync(command!, args);
 }
 
-test('what one worker was killed over, another carries out', async () => {
+test('a worker continues the work of a killed one', async () => {
   const place = temporaryFolder();
   const { file, lines } = notes();
   const slow = 'echo begun >> "$0"; test "$(wc -l < "$0")" -gt 1 || sleep 60; echo done >> "$0"';
   const config = {
     commands: { slow: { command: 'sh', args: ['-c', slow, file], idempotent: true } },
   };
-  // A gateway that only makes tasks.
+  // A gateway that only creates tasks.
   await using gateway = new Gateway({
     config: configIn(parseConfig(JSON.stringify(config), 'holdfast.json')),
     version: '0',
@@ -55,7 +55,7 @@ test.each([
   expect(String(stderr)).toContain(sentence);
 });
 
-test('a store that is not there is not made', () => {
+test('a missing store is not created', () => {
   const place = temporaryFolder();
   workerProcess({ commands: {} }, place);
   const words = ['worker', '--config', join(place, 'holdfast.json'), '--store', `sqlite:${place}/none.db`];

@@ -101,11 +101,11 @@ test('a client whose host forgot everything is asked anew', async () => {
   const { url, stop } = await serveAsking();
   onTestFinished(stop);
   const handles = sharedStore();
-  const first = await host(url, { handles });
+  const first = await host(url, { registry: handles });
   const { id } = await first.tasks.call('greet');
   await first.person.wasAsked();
   await first.tasks.close();
-  const second = await host(url, { handles });
+  const second = await host(url, { registry: handles });
   const resumed = await second.tasks.resume(id);
   await second.person.says(accepted);
   expect((await resumed.result()).content).toEqual(text('Hello, Kelp!'));

@@ -131,7 +131,7 @@ export async function connectTo(
   });
   let program: ProgramTransport | undefined;
   const started = (command: Program) => {
-    program = new ProgramTransport(command, program?.endsWhenAsked);
+    program = new ProgramTransport(command, program?.exitsOnProbe);
     return program;
   };
   try {
@@ -143,7 +143,7 @@ export async function connectTo(
       target: saved as unknown as JsonObject,
     });
   } catch (error) {
-    throw connectError(error, target, program?.complaint);
+    throw connectError(error, target, program?.lastStderrLine);
   }
 }
 

@@ -1,4 +1,4 @@
-/** Questions that a server puts to its client as requests, and those that a client finds: one callback for both. */
+/** Answers questions with one callback, whether the server pushes them as requests or a poll finds them. */
 import type { Client } from '@modelcontextprotocol/client';
 import { relatedTaskKey as related2025 } from '../../dialects/2025-11-25/names.ts';
 import { relatedTaskKey as related1686 } from '../../dialects/sep-1686/names.ts';
@@ -6,7 +6,7 @@ import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { UnknownQuestion } from '../../remote-tasks/errors.ts';
 import { type Answering, isKnown, refusalOf } from '../../remote-tasks/questions.ts';
 import { isOver, type Message, type RemoteTask } from '../../remote-tasks/remote-task.ts';
-import type { Kept } from '../call-records.ts';
+import type { CallAnswers } from '../call-records.ts';
 import {
   type AnswerQuestion,
   type Asked,
@@ -22,16 +22,16 @@ const methods: Readonly<Record<QuestionKind, string>> = {
   roots: 'roots/list',
 };
 
-/** Servers may ask for tasks that are not ours, and that has an end. */
-const mostUnknown = 1_000;
+/** A limit, because a server may ask for any number of unknown tasks. */
+const maxUnknown = 1_000;
 
-interface Asking {
+interface OpenQuestion {
   readonly taskId: string | undefined;
   readonly answer: Promise<JsonObject>;
-  readonly over: AbortController;
+  readonly abort: AbortController;
 }
 
-/** What the SDK knows of a request besides its method and its params. */
+/** The SDK's context of a request. */
 interface Context {
   readonly id: string | number;
   readonly _meta?: object | undefined;
@@ -40,64 +40,64 @@ interface Context {
 
 export class PushedQuestions {
   readonly #answer: AnswerQuestion | undefined;
-  readonly #keptFor: (taskId: string) => Promise<Kept | undefined>;
-  /** Questions that are being answered: a second delivery of the same waits for the first. */
-  readonly #asking = new Map<string, Asking>();
+  readonly #answersFor: (taskId: string) => Promise<CallAnswers | undefined>;
+  /** Questions that are being answered. A second delivery of the same question waits for the first. */
+  readonly #open = new Map<string, OpenQuestion>();
   readonly #client: Client;
-  /** What is done when the answer to a request, or its refusal, has got there. */
-  readonly #afterwards = new Map<string | number, () => void>();
-  /** The method of a refused request that nobody here knows, by the task that asked, and how often that was seen since. */
-  readonly #unknown = new Map<string, { readonly method: string; looks: number }>();
+  /** Callbacks for when the response to a request has been delivered. */
+  readonly #onResponded = new Map<string | number, () => void>();
+  /** Refused requests with an unknown method, by task, and the number of polls since. */
+  readonly #unknown = new Map<string, { readonly method: string; polls: number }>();
 
   constructor(
     client: Client,
     answer: AnswerQuestion | undefined,
     kinds: readonly QuestionKind[],
-    keptFor: (taskId: string) => Promise<Kept | undefined>,
+    answersFor: (taskId: string) => Promise<CallAnswers | undefined>,
   ) {
     this.#client = client;
     this.#answer = answer;
-    this.#keptFor = keptFor;
+    this.#answersFor = answersFor;
     for (const method of new Set(kinds.map((kind) => methods[kind])))
       client.setRequestHandler(method as 'elicitation/create', ({ params = {} }, { mcpReq }) => {
         return this.#pushed({ method, params: params as unknown as JsonObject }, mcpReq) as never;
       });
   }
 
-  /** Answers, or rejects: nobody can, or nobody wanted to. */
-  async answer(question: Asked, signal: AbortSignal, by = this.#answer): Promise<JsonObject> {
-    const asked = asQuestion(question);
-    if (!asked) throw new UnknownQuestion(question.taskId, question.method);
-    if (!by) throw new Error(`Nobody here can answer ${question.method}.`);
-    return by(asked, signal);
+  /** Returns the answer. Rejects if the question is unknown or the callback fails. */
+  async answer(question: Asked, signal: AbortSignal, callback = this.#answer): Promise<JsonObject> {
+    const converted = asQuestion(question);
+    if (!converted) throw new UnknownQuestion(question.taskId, question.method);
+    if (!callback) throw new Error(`This client cannot answer ${question.method}.`);
+    return callback(converted, signal);
   }
 
-  /** How a pursuit answers what it finds. */
-  answeringOf(kept: Kept, by?: AnswerQuestion): Answering {
+  /** How a poller answers the questions of one call. */
+  answeringFor(answers: CallAnswers, callback?: AnswerQuestion): Answering {
     return {
-      answer: (question, signal) => this.answer(question, signal, by),
-      recall: (taskId, key) => kept.answer(place(taskId, key)),
-      remember: (taskId, key, answer) => kept.remember(place(taskId, key), answer),
-      forget: (taskId, key) => kept.forget((at) => at === place(taskId, key)),
+      answer: (question, signal) => this.answer(question, signal, callback),
+      recall: (taskId, key) => answers.answer(answerKey(taskId, key)),
+      remember: (taskId, key, answer) => answers.remember(answerKey(taskId, key), answer),
+      forget: (taskId, key) => answers.forget((at) => at === answerKey(taskId, key)),
       isAsking: (tasks) =>
-        [...this.#asking.values()].some(({ taskId }) => taskId !== undefined && tasks.has(taskId)),
+        [...this.#open.values()].some(({ taskId }) => taskId !== undefined && tasks.has(taskId)),
       takeUnknown: (taskId) => {
         const unknown = this.#unknown.get(taskId);
-        // The first look may have been answered before the refusal got there.
-        if (!unknown || ++unknown.looks === 1) return undefined;
+        // The first poll may be older than the delivery of the refusal.
+        if (!unknown || ++unknown.polls === 1) return undefined;
         this.#unknown.delete(taskId);
         return unknown.method;
       },
     };
   }
 
-  /** A request of the server came in. The SDK refuses what nobody handles, and its task may wait all the same. */
-  came({ id, method, params }: Message & { readonly id: string | number }): undefined {
+  /** Handles a request of the server. The SDK refuses unknown methods, but the task may still wait for an answer. */
+  onRequest({ id, method, params }: Message & { readonly id: string | number }): undefined {
     const taskId = taskIn(params._meta);
-    if (taskId === undefined || isKnown(method) || this.#afterwards.size + this.#unknown.size >= mostUnknown)
+    if (taskId === undefined || isKnown(method) || this.#onResponded.size + this.#unknown.size >= maxUnknown)
       return;
     if (!this.#isHandled(method))
-      this.#afterwards.set(id, () => this.#unknown.set(taskId, { method, looks: 0 }));
+      this.#onResponded.set(id, () => this.#unknown.set(taskId, { method, polls: 0 }));
   }
 
   #isHandled(method: string): boolean {
@@ -110,68 +110,73 @@ export class PushedQuestions {
     }
   }
 
-  /** A task that goes on has taken its answers: the same question would be another one. */
-  statusSeen(task: RemoteTask, kept: Kept): void {
+  /** A task that continues has accepted its answers. The same question would be a new one. */
+  statusSeen(task: RemoteTask, answers: CallAnswers): void {
     if (task.status === 'input_required') return;
-    kept.forget((at) => at.startsWith(`${task.taskId} ~`));
+    answers.forget((at) => at.startsWith(`${task.taskId} ~`));
     if (!isOver(task)) return;
-    for (const { taskId, over } of this.#asking.values()) if (taskId === task.taskId) over.abort();
+    for (const { taskId, abort } of this.#open.values()) if (taskId === task.taskId) abort.abort();
   }
 
   responded(requestId: string | number): void {
-    this.#afterwards.get(requestId)?.();
-    this.#afterwards.delete(requestId);
+    this.#onResponded.get(requestId)?.();
+    this.#onResponded.delete(requestId);
   }
 
   close(): void {
-    for (const { over } of this.#asking.values()) over.abort();
+    for (const { abort } of this.#open.values()) abort.abort();
   }
 
   async #pushed({ method, params }: Message, { id, _meta, signal }: Context): Promise<JsonObject> {
-    // The SDK takes metadata out of the params.
+    // The SDK removes metadata from the params.
     const taskId = taskIn(_meta ?? params._meta);
     const key = await keyOf(method, params);
-    // Only a task asks the same question again. Of plain calls two may ask the same, and each gets its own answer.
-    const at = place(taskId ?? `request ${id}`, key);
-    const kept = taskId === undefined ? undefined : await this.#keptFor(taskId);
-    // If the peer asks the same again when it has the answer, that is another question.
-    if (kept) this.#afterwards.set(id, () => kept.forget((other) => other === at));
+    // Only a task repeats a question. Two plain calls may ask the same question, and each gets its own answer.
+    const at = answerKey(taskId ?? `request ${id}`, key);
+    const answers = taskId === undefined ? undefined : await this.#answersFor(taskId);
+    // If the peer asks again after the delivery of the answer, that is a new question.
+    if (answers) this.#onResponded.set(id, () => answers.forget((other) => other === at));
     const question = { key, method, params, ...(taskId !== undefined && { taskId }) };
     const answer =
-      kept?.answer(at) ?? (await this.#askOnce(at, question, kept, signal).catch(() => undefined));
-    if (signal.aborted) this.#afterwards.delete(id);
-    const given = answer ?? refusalOf({ method });
-    if (!given) throw new Error(`Nobody here answered ${method}.`);
-    return given;
+      answers?.answer(at) ?? (await this.#askOnce(at, question, answers, signal).catch(() => undefined));
+    if (signal.aborted) this.#onResponded.delete(id);
+    const response = answer ?? refusalOf({ method });
+    if (!response) throw new Error(`No answer to ${method}.`);
+    return response;
   }
 
-  #askOnce(at: string, question: Asked, kept: Kept | undefined, signal: AbortSignal): Promise<JsonObject> {
-    const { answer, over } = this.#asking.get(at) ?? this.#ask(at, question, kept);
-    // A lost connection takes no question back: it comes again on the next, and the answer is kept for it.
-    const takeBack = () => {
-      if (!kept || !isClosing(signal.reason)) over.abort(signal.reason);
+  #askOnce(
+    at: string,
+    question: Asked,
+    answers: CallAnswers | undefined,
+    signal: AbortSignal,
+  ): Promise<JsonObject> {
+    const { answer, abort } = this.#open.get(at) ?? this.#ask(at, question, answers);
+    // A lost connection does not withdraw a question: it comes again on the next one, and the answer is kept for it.
+    const withdraw = () => {
+      if (!answers || !isClosing(signal.reason)) abort.abort(signal.reason);
     };
-    signal.addEventListener('abort', takeBack, { once: true });
-    return answer.finally(() => signal.removeEventListener('abort', takeBack));
+    signal.addEventListener('abort', withdraw, { once: true });
+    return answer.finally(() => signal.removeEventListener('abort', withdraw));
   }
 
-  #ask(at: string, question: Asked, kept: Kept | undefined): Asking {
-    const over = new AbortController();
-    const answer = this.answer(question, over.signal)
+  #ask(at: string, question: Asked, answers: CallAnswers | undefined): OpenQuestion {
+    const abort = new AbortController();
+    const answer = this.answer(question, abort.signal)
       .then((given) => {
-        over.signal.throwIfAborted();
-        kept?.remember(at, given);
+        abort.signal.throwIfAborted();
+        answers?.remember(at, given);
         return given;
       })
-      .finally(() => this.#asking.delete(at));
+      .finally(() => this.#open.delete(at));
     answer.catch(() => {});
-    const asking = { taskId: question.taskId, answer, over };
-    this.#asking.set(at, asking);
+    const asking = { taskId: question.taskId, answer, abort };
+    this.#open.set(at, asking);
     return asking;
   }
 }
 
-function place(taskId: string | undefined, key: string): string {
+function answerKey(taskId: string | undefined, key: string): string {
   return `${taskId} ${key}`;
 }
 
@@ -179,7 +184,7 @@ function isClosing(reason: unknown): boolean {
   return reason instanceof Error && 'code' in reason && reason.code === 'CONNECTION_CLOSED';
 }
 
-/** The task that a message belongs to, as its metadata has it. */
+/** The task that the metadata of a message names. */
 export function taskIn(meta: unknown): string | undefined {
   const related = isJsonObject(meta) ? (meta[related2025] ?? meta[related1686]) : undefined;
   return isJsonObject(related) && typeof related.taskId === 'string' ? related.taskId : undefined;

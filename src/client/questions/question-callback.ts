@@ -1,4 +1,4 @@
-/** The one callback for everything that a server may ask, whatever way the question came in. */
+/** The callback that answers all questions of a server, however they arrive. */
 import { digestOf } from '../../model/id.ts';
 import type { Answer } from '../../model/input.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
@@ -6,10 +6,10 @@ import type { SamplingRequest } from '../../model/sampling.ts';
 import type { Question as AskedByTask } from '../../remote-tasks/questions.ts';
 
 export type Question = {
-  /** The task that asks; undefined if it is none. */
+  /** The task that asks; undefined if there is no task. */
   readonly taskId: string | undefined;
   readonly key: string;
-  /** What was wrong with the last answer, if the server refused one. */
+  /** Why the server rejected the last answer, if it did. */
   readonly problem?: string;
 } & (
   | { readonly kind: 'form'; readonly message: string; readonly schema: JsonObject }
@@ -24,39 +24,39 @@ export type { Answer } from '../../model/input.ts';
 
 export type AnswerQuestion = (question: Question, signal: AbortSignal) => Promise<Answer> | Answer;
 
-/** A request of a server that asks something, perhaps for a task. */
+/** A server's request that contains a question, perhaps of a task. */
 export type Asked = Omit<AskedByTask, 'taskId'> & { readonly taskId?: string };
 
-/** A request of a server as a question; undefined if it is none that anybody knows. */
+/** Converts a request to a question; undefined if its method is unknown. */
 export function asQuestion({ taskId, key, method, params, problem }: Asked): Question | undefined {
-  const about = { taskId, key, ...(problem !== undefined && { problem }) };
-  if (method === 'roots/list') return { ...about, kind: 'roots' };
+  const common = { taskId, key, ...(problem !== undefined && { problem }) };
+  if (method === 'roots/list') return { ...common, kind: 'roots' };
   if (method === 'sampling/createMessage')
-    return { ...about, kind: 'sampling', params: params as SamplingRequest };
+    return { ...common, kind: 'sampling', params: params as SamplingRequest };
   if (method !== 'elicitation/create') return undefined;
   const message = typeof params.message === 'string' ? params.message : '';
   if (params.mode === 'url')
     return {
-      ...about,
+      ...common,
       kind: 'url',
       message,
       url: String(params.url ?? ''),
       elicitationId: String(params.elicitationId ?? ''),
     };
   return {
-    ...about,
+    ...common,
     kind: 'form',
     message,
     schema: isJsonObject(params.requestedSchema) ? params.requestedSchema : {},
   };
 }
 
-/** Where a question has no key of its own it is known by what it asks. */
+/** The key of a question that has none: a digest of its content. */
 export async function keyOf(method: string, { _meta, ...params }: JsonObject): Promise<string> {
   return `~${(await digestOf({ method, params })).slice(0, 16)}`;
 }
 
-/** What a client declares to be asked such questions. */
+/** The capabilities for these kinds of questions. */
 export function capabilitiesFor(kinds: readonly QuestionKind[]): JsonObject {
   const elicitation = {
     ...(kinds.includes('form') && { form: {} }),

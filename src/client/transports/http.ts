@@ -1,4 +1,4 @@
-/** A transport to a server's URL that minds what the SDK's own leaves out: how large an answer may get, and Retry-After. */
+/** An HTTP transport that adds to the SDK's a size limit for answers, and support for Retry-After. */
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { ConnectionLost, MalformedAnswer } from '../../remote-tasks/errors.ts';
 import { backoffMs } from '../../runtime/backoff.ts';
@@ -6,20 +6,20 @@ import { pause, runtime } from '../../runtime/runtime.ts';
 
 export interface HttpOptions {
   readonly headers?: Readonly<Record<string, string>>;
-  /** In bytes, of one answer that is no stream of events, or of one event. Default 64 MiB. */
+  /** Limit for one answer, or for one event of an event stream, in bytes. Default 64 MiB. */
   readonly maxResponseSize?: number;
 }
 
-const defaultLargest = 64 * 1024 * 1024;
-const soonestMs = 250;
-const latestMs = 60_000;
+const defaultMaxSize = 64 * 1024 * 1024;
+const minReconnectMs = 250;
+const maxReconnectMs = 60_000;
 
-/** Between two tries to open the stream that belongs to no request. */
+/** Between two attempts to open the standalone stream. */
 const backoff = { minMs: 1_000, maxMs: 30_000 };
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
-/** A session that was opened earlier, perhaps by another process. */
+/** A session that was opened before, perhaps by another process. */
 export interface KnownSession {
   readonly sessionId: string;
   readonly protocolVersion?: string;
@@ -27,30 +27,32 @@ export interface KnownSession {
 
 export function httpTransport(
   url: URL,
-  { headers, maxResponseSize = defaultLargest }: HttpOptions = {},
+  { headers, maxResponseSize = defaultMaxSize }: HttpOptions = {},
   session?: KnownSession,
-  fetchWithin: (largest: number) => Fetch = () => fetch,
+  fetchFor: (maxSize: number) => Fetch = () => fetch,
 ) {
   return new StreamableHTTPClientTransport(url, {
     ...session,
-    fetch: mindful(fetchWithin(maxResponseSize), maxResponseSize),
-    // A server may say when to come back, though neither at once again and again nor never.
+    fetch: withLimits(fetchFor(maxResponseSize), maxResponseSize),
+    // The server may choose the delay, within limits.
     reconnectionScheduler: (reconnect, delay) => {
-      const timer = runtime.setTimeout(reconnect, Math.min(Math.max(delay, soonestMs), latestMs));
+      const timer = runtime.setTimeout(reconnect, Math.min(Math.max(delay, minReconnectMs), maxReconnectMs));
       return () => runtime.clearTimeout(timer);
     },
     ...(headers && { requestInit: { headers } }),
   });
 }
 
-/** A `fetch` for hosts that make their own transports. */
-export function boundedFetch(largest = defaultLargest): Fetch {
-  return mindful(fetch, largest);
+/** A `fetch` with these limits, for hosts that create their own transports. */
+export function boundedFetch(maxSize = defaultMaxSize): Fetch {
+  return withLimits(fetch, maxSize);
 }
 
-function mindful(send: Fetch, largest: number): Fetch {
+function withLimits(send: Fetch, maxSize: number): Fetch {
   return async (url, init) => {
-    const response = isStandalone(init) ? await insist(() => send(url, init), init) : await send(url, init);
+    const response = isStandalone(init)
+      ? await openWithRetries(() => send(url, init), init)
+      : await send(url, init);
     const retryAfterMs = retryAfter(response.headers.get('retry-after'));
     if ((response.status === 429 || response.status === 503) && retryAfterMs !== undefined) {
       await response.body?.cancel();
@@ -59,10 +61,10 @@ function mindful(send: Fetch, largest: number): Fetch {
     if (!response.body) return response;
     const isStream = response.headers.get('content-type')?.includes('text/event-stream') ?? false;
     const { status, statusText, headers } = response;
-    // What says how long it is cannot be longer, unless it was packed.
+    // A body cannot be longer than its content-length, unless it is compressed.
     const length = headers.has('content-encoding') ? null : headers.get('content-length');
-    if (!isStream && length !== null && Number(length) <= largest) return response;
-    return new Response(response.body.pipeThrough(bounded(largest, isStream)), {
+    if (!isStream && length !== null && Number(length) <= maxSize) return response;
+    return new Response(response.body.pipeThrough(limitSize(maxSize, isStream)), {
       status,
       statusText,
       headers,
@@ -70,16 +72,19 @@ function mindful(send: Fetch, largest: number): Fetch {
   };
 }
 
-/** The stream that belongs to no request. */
+/** True for the GET request that opens the standalone stream, which belongs to no request. */
 function isStandalone({ method, headers }: RequestInit = {}): boolean {
   return method === 'GET' && (new Headers(headers).get('accept')?.includes('text/event-stream') ?? false);
 }
 
 /**
- * Where this stream is the only way for questions, a task whose server was away would never be answered. The SDK opens
- * it once, and again only after it was open.
+ * Retries until the stream opens. The SDK tries only once, unless the stream was open before. But questions may arrive
+ * only on this stream, so without it a task could wait forever.
  */
-async function insist(open: () => Promise<Response>, { signal }: RequestInit = {}): Promise<Response> {
+async function openWithRetries(
+  open: () => Promise<Response>,
+  { signal }: RequestInit = {},
+): Promise<Response> {
   for (let retries = 0; ; retries++) {
     try {
       const response = await open();
@@ -92,8 +97,8 @@ async function insist(open: () => Promise<Response>, { signal }: RequestInit = {
   }
 }
 
-/** Counts bytes; in a stream of events each event by itself, which ends with a blank line. */
-function bounded(largest: number, isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
+/** Counts bytes. In an event stream it counts each event separately; a blank line ends an event. */
+function limitSize(maxSize: number, isStream: boolean): TransformStream<Uint8Array, Uint8Array> {
   let size = 0;
   let last = 0;
   return new TransformStream({
@@ -106,7 +111,7 @@ function bounded(largest: number, isStream: boolean): TransformStream<Uint8Array
           size = isBlankLine ? 0 : size + 1;
           last = byte;
         }
-      if (size > largest) controller.error(new MalformedAnswer(`an answer is larger than ${largest} bytes`));
+      if (size > maxSize) controller.error(new MalformedAnswer(`an answer is larger than ${maxSize} bytes`));
       else controller.enqueue(chunk);
     },
   });

@@ -1,4 +1,4 @@
-/** A client of the SDK on a transport, and on another when that one is gone. */
+/** An SDK client on a transport that is replaced when its connection is lost. */
 import type { Client, Transport } from '@modelcontextprotocol/client';
 import { extension } from '../../dialects/2026-07-28/names.ts';
 import { subtasksExtension } from '../../dialects/collapse.ts';
@@ -15,19 +15,19 @@ import {
 import type { RemotePeer } from '../../remote-tasks/task-poller.ts';
 import { backoffMs } from '../../runtime/backoff.ts';
 import { maxTimeoutMs, runtime } from '../../runtime/runtime.ts';
-import { Dispatcher, type Hearing } from '../dispatcher.ts';
+import { Dispatcher, type IncomingListeners } from '../dispatcher.ts';
 
-export type Opens = () => Transport | Promise<Transport>;
+export type OpenTransport = () => Transport | Promise<Transport>;
 
-export interface ConnectionOptions extends Hearing {
+export interface ConnectionOptions extends IncomingListeners {
   readonly drafts: Drafts;
-  /** Speak SEP-1686, whatever else the server has. */
+  /** Always use SEP-1686, whatever else the server supports. */
   readonly isOriginal: boolean;
   readonly capabilities: JsonObject;
   readonly timeoutMs: number;
 }
 
-/** What the server declared when a connection was opened. Each connection has an object of its own. */
+/** What the server declared when a connection was opened. Each connection has its own object. */
 export interface Agreement {
   readonly isModern: boolean;
   readonly capabilities: JsonObject;
@@ -35,24 +35,24 @@ export interface Agreement {
 }
 
 const neverConnected: Agreement = { isModern: false, capabilities: {} };
-/** After an attempt to connect again that failed, nobody tries for a while. */
+/** Between a failed attempt to reconnect and the next one. */
 const backoff = { minMs: 500, maxMs: 10_000 };
-/** Requests in a session that the server has forgotten are refused within this time, like the one that showed it. */
+/** How long other requests of a lost session may take to be rejected as well. */
 const drainMs = 1_000;
 
 export class Connection implements RemotePeer {
   readonly client: Client;
   readonly dispatcher: Dispatcher;
-  readonly #open: Opens;
+  readonly #open: OpenTransport;
   readonly #canReopen: boolean;
   readonly #options: ConnectionOptions;
   #opening: Promise<void> | undefined;
   #isClosed = false;
-  /** Of the last connection that was opened: the SDK's client forgets it while it connects again. */
-  #agreed = neverConnected;
+  /** The agreement of the last opened connection. The SDK's client drops it during a reconnect. */
+  #agreement = neverConnected;
   #failed: { readonly error: Error; readonly times: number; readonly until: number } | undefined;
 
-  constructor(client: Client, transport: Transport | Opens, options: ConnectionOptions) {
+  constructor(client: Client, transport: Transport | OpenTransport, options: ConnectionOptions) {
     this.client = client;
     this.#options = options;
     this.#canReopen = typeof transport === 'function';
@@ -66,11 +66,11 @@ export class Connection implements RemotePeer {
     } as never);
   }
 
-  /** Opens a connection unless there is one; joins whoever is opening one already. */
+  /** Opens a connection unless there is one. Concurrent calls share one attempt. */
   async connect(): Promise<Agreement> {
-    if (this.#agreed === neverConnected) await this.#connectOnce();
+    if (this.#agreement === neverConnected) await this.#connectOnce();
     else if (this.#opening || !this.dispatcher.isOpen) await this.#reconnect('It is closed.');
-    return this.#agreed;
+    return this.#agreement;
   }
 
   async #connectOnce(): Promise<void> {
@@ -80,12 +80,12 @@ export class Connection implements RemotePeer {
       timeout: Math.min(this.#options.timeoutMs, maxTimeoutMs),
     });
     const isModern = this.client.getProtocolEra() === 'modern';
-    this.dispatcher.take(transport, isModern);
-    // On its own pipes the SDK asks a throw-away process what it speaks: what requests say is known with the first.
-    if (isModern && !this.dispatcher.isAddressed) await this.client.discover();
+    this.dispatcher.attach(transport, isModern);
+    // On stdio the SDK probes a separate process, so the envelope is not known before the first request.
+    if (isModern && !this.dispatcher.hasEnvelope) await this.client.discover();
     const capabilities = this.client.getServerCapabilities();
     const instructions = this.client.getInstructions();
-    this.#agreed = {
+    this.#agreement = {
       isModern,
       capabilities: isJsonObject(capabilities) ? (capabilities as JsonObject) : {},
       ...(instructions !== undefined && { instructions }),
@@ -94,13 +94,13 @@ export class Connection implements RemotePeer {
 
   async request(...[message, options]: Parameters<Dispatcher['request']>): Promise<JsonObject> {
     if (!this.dispatcher.isOpen) await this.#reconnect('It is closed.');
-    const agreed = this.#agreed;
+    const before = this.#agreement;
     try {
       return await this.dispatcher.request(message, options);
     } catch (error) {
-      // If another request has opened a new connection by now, calls run on it: it must not be closed.
-      if (error instanceof ConnectionLost && error.isOver && agreed === this.#agreed)
-        await this.#reconnect(error.message).catch(unlessLost);
+      // Another request may have opened a new connection already, which must stay open.
+      if (error instanceof ConnectionLost && error.isOver && before === this.#agreement)
+        await this.#reconnect(error.message).catch(ignoreConnectionLost);
       throw error;
     }
   }
@@ -110,30 +110,30 @@ export class Connection implements RemotePeer {
     await this.client.close();
   }
 
-  // --- What was agreed ------------------------------------------------------------------------------------
+  // --- Agreement ------------------------------------------------------------------------------------------
 
   get isModern(): boolean {
-    return this.#agreed.isModern;
+    return this.#agreement.isModern;
   }
 
-  /** Does the server declare that, as an object? */
+  /** True if the server's capabilities contain an object at this path. */
   declares(...path: readonly string[]): boolean {
-    let found: unknown = this.#agreed.capabilities;
+    let found: unknown = this.#agreement.capabilities;
     for (const key of path) found = isJsonObject(found) ? found[key] : undefined;
     return isJsonObject(found);
   }
 
-  /** Do both sides flag it? */
+  /** True if both sides have enabled the draft. */
   agreesOn(draft: Draft): boolean {
     return this.#options.drafts.has(draft) && this.declares('experimental', draft);
   }
 
-  /** May a call be made as a task, as 2025-11-25 has it? */
+  /** True if tool calls may request a task, as in 2025-11-25. */
   get takesTasks(): boolean {
     return this.declares('tasks', 'requests', 'tools', 'call');
   }
 
-  /** In which words the server speaks of the tasks that are made now; undefined if it makes none. */
+  /** The dialect of tasks that are created now; undefined if the server does not support tasks. */
   get dialect(): RemoteDialect | undefined {
     const { isOriginal, drafts } = this.#options;
     if (this.isModern) return tasksExtension;
@@ -142,19 +142,19 @@ export class Connection implements RemotePeer {
     return drafts.has('sep-1686') ? originalTasks : undefined;
   }
 
-  // --- Coming back ----------------------------------------------------------------------------------------
+  // --- Reconnecting ---------------------------------------------------------------------------------------
 
-  /** Opens another connection, once for all that need it. */
+  /** Opens a new connection. Concurrent calls share one attempt. */
   async #reconnect(why: string): Promise<void> {
     if (this.#isClosed) throw new ServerUnreachable(0, 'This client was closed.');
     if (!this.#canReopen)
       throw new ServerUnreachable(
         0,
-        `${why} There is no way to open another: connect with a URL, or with a function that makes a transport.`,
+        `${why} The client cannot reconnect: pass a URL, or a function that creates a transport.`,
       );
     if (!this.#opening && this.#failed && runtime.monotonic() < this.#failed.until)
       throw lostBy(this.#failed.error);
-    // In a turn of its own: closing the old connection may call somebody who connects, and must join.
+    // Deferred, because closing the old connection may call `connect` again, which must share this attempt.
     this.#opening ??= Promise.resolve()
       .then(() => this.#connectAgain())
       .finally(() => {
@@ -164,7 +164,7 @@ export class Connection implements RemotePeer {
   }
 
   async #connectAgain(): Promise<void> {
-    // Closing makes open requests end without an answer, and their callers would not know whether they were carried out.
+    // Closing ends open requests without an answer, and their callers would not know whether they were executed.
     await this.dispatcher.settled(drainMs);
     await this.client.close().catch(() => {});
     if (this.#isClosed) return;
@@ -181,12 +181,12 @@ export class Connection implements RemotePeer {
   }
 }
 
-/** Of a request that waited for the connection, and was not sent. */
+/** The error of a request that was not sent because the connection failed. */
 function lostBy(cause: Error): ConnectionLost {
   return Object.assign(new ConnectionLost(cause.message, { isUnsent: true }), { cause });
 }
 
-/** Of a request that was sent before: that no connection could be opened since does not make it unsent. */
-function unlessLost(error: unknown): void {
+/** For a request that was sent: a failed reconnect must not report it as unsent. */
+function ignoreConnectionLost(error: unknown): void {
   if (!(error instanceof ConnectionLost)) throw error;
 }

@@ -3,7 +3,7 @@ import { Lines } from './stdio.ts';
 
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
 
-test('messages come one by one, wherever the pieces were cut', () => {
+test('messages are read one by one, however they are split into chunks', () => {
   const lines = new Lines(1_000);
   const text = Buffer.from(
     `${JSON.stringify({ ...ping, params: { sea: 'mère' } })}\r\n${JSON.stringify(ping)}\n`,
@@ -21,7 +21,7 @@ test('messages come one by one, wherever the pieces were cut', () => {
   expect(lines.readMessage()).toBeNull();
 });
 
-test('what is no JSON is passed over, what is no message is complained of, and a faulty answer is given as it is', () => {
+test('text that is not JSON is skipped, an invalid message throws, and a malformed answer is returned', () => {
   const lines = new Lines(1_000);
   lines.append(Buffer.from(`listening\n\n[]\n{"jsonrpc":"2.0","id":"a"}\n${JSON.stringify(ping)}\n`));
   expect(() => lines.readMessage()).toThrow();
@@ -29,7 +29,7 @@ test('what is no JSON is passed over, what is no message is complained of, and a
   expect(lines.readMessage()).toEqual(ping);
 });
 
-test('a line that is too long is refused, however it comes', () => {
+test('a line that is too long throws, even in small chunks', () => {
   const lines = new Lines(100);
   for (let n = 0; n < 10; n++) lines.append(Buffer.alloc(10, 'x'));
   expect(() => lines.append(Buffer.from('x'))).toThrow('more than 100 bytes');

@@ -1,9 +1,8 @@
 /**
- * A transport to a program on its standard input and output that starts it once. The SDK's own starts a second one only
- * to ask it which revision it speaks, because some programs end when they are asked anything before `initialize`; that
- * is much for a program that is slow to start, and too much for one of which there may be only one. Here the program
- * itself is asked. One that ends over it is started again, and the question is answered in its place: it is an older
- * one.
+ * A stdio transport that starts its program only once. The SDK starts a second process to probe for the revision,
+ * because some programs exit on any request before `initialize`. But a program may be slow to start, or allow only one
+ * instance. Here the probe goes to the program itself. If it exits, it must be of an older revision: it is started
+ * again, and the transport answers the probe.
  */
 import {
   deserializeMessage,
@@ -15,18 +14,18 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { methodNotFound } from '../../dialects/json-rpc.ts';
 import { isJsonObject } from '../../model/json.ts';
 
-/** In bytes, of one message: more than a result may have, so that none takes the connection along. */
-const largestMessage = 64 * 1024 * 1024;
+/** The limit of one message in bytes. It is higher than that of a result, so a result cannot break the connection. */
+const maxMessageSize = 64 * 1024 * 1024;
 
 /** In bytes. */
-const longestComplaint = 1_000;
+const maxStderrSize = 1_000;
 
 type RequestId = string | number;
 
 export interface Program {
   readonly command: string;
   readonly args: readonly string[];
-  /** In addition to the few variables that every program needs, such as PATH and HOME: the SDK adds those. */
+  /** Additional variables. The SDK adds those that every program needs, such as PATH and HOME. */
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string;
 }
@@ -35,26 +34,26 @@ export class ProgramTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: NonNullable<Transport['onmessage']>;
-  /** It ended when it was asked the question of the beginning. */
-  endsWhenAsked: boolean;
-  /** The last line that it wrote beside the protocol, which may say why it ended. */
-  complaint: string | undefined;
+  /** True if the program exits on the probe. */
+  exitsOnProbe: boolean;
+  /** The last line on standard error. It may explain why the program exited. */
+  lastStderrLine: string | undefined;
   readonly #program: Program;
   #process: StdioClientTransport;
-  /** The question of the beginning, as long as it has not been answered. */
-  #asked: RequestId | undefined;
-  /** It has answered, or has been told something else than the question. */
-  #isUnderWay = false;
+  /** The request id of the unanswered probe. */
+  #probeId: RequestId | undefined;
+  /** True if the probe was answered, or another message was sent. */
+  #isProbed = false;
   #isClosed = false;
 
-  /** A program that is known to end when it is asked is not asked again. */
+  /** With `exitsOnProbe` the probe is not sent. */
   constructor(program: Program, endsWhenAsked = false) {
     this.#program = program;
-    this.endsWhenAsked = endsWhenAsked;
+    this.exitsOnProbe = endsWhenAsked;
     this.#process = this.#newProcess();
   }
 
-  /** By this and `stderr` the SDK knows a program: one that does not answer the question may still be an older one. */
+  /** With `pid` and `stderr` the SDK recognizes a program, and treats an unanswered probe as an older revision. */
   get pid(): number | null {
     return this.#process.pid;
   }
@@ -73,18 +72,18 @@ export class ProgramTransport implements Transport {
   }
 
   async send(message: JSONRPCMessage): Promise<void> {
-    const isQuestion = 'method' in message && 'id' in message && message.method === 'server/discover';
-    if (isQuestion && !this.#isUnderWay) {
+    const isProbe = 'method' in message && 'id' in message && message.method === 'server/discover';
+    if (isProbe && !this.#isProbed) {
       const { id } = message;
-      if (this.endsWhenAsked) return queueMicrotask(() => this.#refuse(id));
-      this.#asked = id;
-    } else this.#setUnderWay();
+      if (this.exitsOnProbe) return queueMicrotask(() => this.#refuseProbe(id));
+      this.#probeId = id;
+    } else this.#setProbed();
     return this.#process.send(message);
   }
 
-  #setUnderWay(): void {
-    this.#isUnderWay = true;
-    this.#asked = undefined;
+  #setProbed(): void {
+    this.#isProbed = true;
+    this.#probeId = undefined;
   }
 
   #newProcess(): StdioClientTransport {
@@ -96,29 +95,29 @@ export class ProgramTransport implements Transport {
       stderr: 'pipe',
       ...(cwd !== undefined && { cwd }),
     });
-    // Not public: if it is called otherwise one day, large messages are read slowly again.
-    Object.assign(transport, { _readBuffer: new Lines(largestMessage) });
-    this.complaint = undefined;
+    // A private field. If the SDK renames it, large messages become slow again.
+    Object.assign(transport, { _readBuffer: new Lines(maxMessageSize) });
+    this.lastStderrLine = undefined;
     transport.stderr?.on('data', (chunk: Buffer) => {
-      const line = chunk.subarray(-longestComplaint).toString().trimEnd().split('\n').at(-1);
-      if (line) this.complaint = line;
+      const line = chunk.subarray(-maxStderrSize).toString().trimEnd().split('\n').at(-1);
+      if (line) this.lastStderrLine = line;
     });
     transport.onmessage = (message) => {
-      if (!('method' in message) && message.id === this.#asked) this.#setUnderWay();
+      if (!('method' in message) && message.id === this.#probeId) this.#setProbed();
       this.onmessage?.(message);
     };
     transport.onerror = (error) => this.onerror?.(error);
     transport.onclose = () => {
-      const asked = this.#asked;
-      if (asked === undefined || this.#isClosed) this.onclose?.();
-      else void this.#startAgain(asked);
+      const probeId = this.#probeId;
+      if (probeId === undefined || this.#isClosed) this.onclose?.();
+      else void this.#restart(probeId);
     };
     return transport;
   }
 
-  async #startAgain(asked: RequestId): Promise<void> {
-    this.#asked = undefined;
-    this.endsWhenAsked = true;
+  async #restart(probeId: RequestId): Promise<void> {
+    this.#probeId = undefined;
+    this.exitsOnProbe = true;
     this.#process = this.#newProcess();
     try {
       await this.#process.start();
@@ -126,11 +125,11 @@ export class ProgramTransport implements Transport {
       this.onclose?.();
       return;
     }
-    this.#refuse(asked);
+    this.#refuseProbe(probeId);
   }
 
-  #refuse(id: RequestId): void {
-    const message = 'It is not asked before initialize.';
+  #refuseProbe(id: RequestId): void {
+    const message = 'The program accepts no request before initialize.';
     this.onmessage?.({ jsonrpc: '2.0', id, error: { code: methodNotFound, message } });
   }
 }
@@ -140,31 +139,31 @@ export class ProgramTransport implements Transport {
 const newline = 10;
 
 /**
- * The SDK's own buffer copies and searches all that it holds with every chunk, so that a result of some megabytes takes
- * seconds; and it only reports an answer that is malformed, so that its request is never answered.
+ * Replaces the buffer of the SDK, which copies and searches all of its content for every chunk: a result of some
+ * megabytes takes seconds. It also drops malformed answers, so that their requests are never answered.
  */
 export class Lines extends ReadBuffer {
-  readonly #longest: number;
+  readonly #maxLine: number;
   #pieces: Buffer[] = [];
   #size = 0;
   #lines: string[] = [];
 
-  /** The longest line, in bytes. */
-  constructor(longest: number) {
+  /** `maxLine` is in bytes. */
+  constructor(maxLine: number) {
     super();
-    this.#longest = longest;
+    this.#maxLine = maxLine;
   }
 
   override append(chunk: Buffer): void {
     let begin = 0;
     for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, begin)) {
-      this.#hold(chunk.subarray(begin, end));
+      this.#append(chunk.subarray(begin, end));
       this.#lines.push(Buffer.concat(this.#pieces, this.#size).toString());
       this.#pieces = [];
       this.#size = 0;
       begin = end + 1;
     }
-    this.#hold(chunk.subarray(begin));
+    this.#append(chunk.subarray(begin));
   }
 
   override readMessage(): JSONRPCMessage | null {
@@ -181,26 +180,27 @@ export class Lines extends ReadBuffer {
     this.#lines = [];
   }
 
-  #hold(piece: Buffer): void {
+  #append(piece: Buffer): void {
     this.#size += piece.length;
-    if (this.#size > this.#longest) {
+    if (this.#size > this.#maxLine) {
       this.clear();
-      throw new Error(`A message has more than ${this.#longest} bytes`);
+      throw new Error(`A message has more than ${this.#maxLine} bytes`);
     }
     if (piece.length > 0) this.#pieces.push(piece);
   }
 }
 
-/** Undefined if it is none. */
+/** Undefined if the line is not JSON. */
 function read(line: string): JSONRPCMessage | undefined {
   try {
     return deserializeMessage(line);
   } catch (error) {
-    // Some programs write other things among their messages.
+    // Some programs write other text to standard output.
     if (error instanceof SyntaxError) return undefined;
-    const said: unknown = JSON.parse(line);
-    // What is wrong with an answer is for whoever asked to say.
-    if (isJsonObject(said) && 'id' in said && !('method' in said)) return said as unknown as JSONRPCMessage;
+    const value: unknown = JSON.parse(line);
+    // The sender of the request handles a malformed answer.
+    if (isJsonObject(value) && 'id' in value && !('method' in value))
+      return value as unknown as JSONRPCMessage;
     throw error;
   }
 }
@@ -208,8 +208,9 @@ function read(line: string): JSONRPCMessage | undefined {
 // --- The environment of programs that we start --------------------------------------------------------------
 
 /**
- * For programs that run on behalf of whoever started this process: all of it but the settings of Holdfast, of which the
- * operator's token is one, and what the caller hides besides. Programs of a config get less: `ProgramTransport`.
+ * The environment for programs that the user of this process has chosen: all of it but Holdfast's settings, which
+ * include the operator's token, and the variables that `isHidden` selects. Programs in a config get less
+ * (`ProgramTransport`).
  */
 export function inheritedEnvironment(
   isHidden = (_name: string, _value: string) => false,

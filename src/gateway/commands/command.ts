@@ -1,4 +1,4 @@
-/** Programs as durable tools. What a program writes is its progress; how it ended is its result. */
+/** Programs as durable tools. Output becomes progress, and the exit becomes the result. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fromJsonSchema } from '@modelcontextprotocol/server';
@@ -19,20 +19,20 @@ import { CallEnded, failureOfCall } from '../upstream/call-outcome.ts';
 const outputSchema = {
   type: 'object',
   properties: {
-    exitCode: { type: ['integer', 'null'], description: 'null if a signal ended it' },
+    exitCode: { type: ['integer', 'null'], description: 'null if a signal ended the program' },
     signal: { type: ['string', 'null'] },
     timedOut: { type: 'boolean' },
     output: {
       type: 'string',
-      description: 'standard output and standard error, in the order in which they came',
+      description: 'standard output and standard error, in order of arrival',
     },
-    omittedBytes: { type: 'integer', description: 'how much of the output is left out' },
+    omittedBytes: { type: 'integer', description: 'number of bytes of output that are left out' },
     durationMs: { type: 'integer' },
   },
   required: ['exitCode', 'signal', 'timedOut', 'output', 'omittedBytes', 'durationMs'],
 };
 
-type Report = Ended & { readonly output: string; readonly omittedBytes: number; readonly durationMs: number };
+type Report = Exit & { readonly output: string; readonly omittedBytes: number; readonly durationMs: number };
 
 type Event =
   | { readonly type: 'ended'; readonly report: Report }
@@ -66,28 +66,28 @@ async function run(
   task: TaskContext,
 ): Promise<ToolResult<Report>> {
   const retry = retryPolicy(config.policy.retry);
-  const once = async (signal: AbortSignal): Promise<Event> => {
-    const from = runtime.now();
-    const log = new OutputLog(config.largestOutput);
+  const runOnce = async (signal: AbortSignal): Promise<Event> => {
+    const startedAt = runtime.now();
+    const log = new OutputLog(config.maxOutputSize);
     const report = runtime.setInterval(() => {
       if (log.lines > 0) task.progress(log.lines, undefined, log.lastLine);
     }, 100);
     try {
-      const ended = await programs.run(programOf(name, config, input), task.id, log, signal);
+      const exit = await programs.run(programOf(name, config, input), task.id, log, signal);
       task.progress(log.lines, undefined, log.lastLine);
-      return { type: 'ended', report: { ...ended, ...log.end(), durationMs: runtime.now() - from } };
+      return { type: 'ended', report: { ...exit, ...log.end(), durationMs: runtime.now() - startedAt } };
     } catch (error) {
-      return { type: 'refused', why: `"${name}" was not run: ${(error as Error).message}` };
+      return { type: 'refused', why: `Could not run "${name}": ${(error as Error).message}` };
     } finally {
       runtime.clearInterval(report);
     }
   };
   for (let attempt = 1; ; attempt++) {
     const event = await task.step('run', async ({ signal }): Promise<Event> => {
-      // A later pass does not know how far an earlier one came.
+      // An earlier pass may have started the program already.
       if (task.pass > 1) await programs.endOrphans(task.id, toMs(config.killAfter));
       if (task.pass > 1 && !config.policy.idempotent) return { type: 'lost' };
-      const event = await once(signal);
+      const event = await runOnce(signal);
       const hasFailed = event.type === 'ended' && event.report.exitCode !== 0;
       return hasFailed && attempt < retry.attempts
         ? { type: 'again', afterMs: restAfter(retry, attempt) }
@@ -101,7 +101,7 @@ async function run(
       case 'lost':
         throw new CallEnded({
           kind: 'lost',
-          message: `The gateway ended while "${name}" was running. What it had done by then is not known.`,
+          message: `The gateway stopped while "${name}" was running. The command may have run in part.`,
         });
       case 'again':
         await task.sleep(event.afterMs);
@@ -116,7 +116,7 @@ function programOf(name: string, config: CommandConfig, input: JsonObject) {
   const args = argumentsFrom(config.args, input);
   const stdin = config.stdin === undefined ? undefined : (fill(config.stdin, input) ?? '');
   return {
-    // A shell is given the script of the config and, apart from it, the arguments as $1, $2 and so on.
+    // A shell gets the script from the config, and the arguments separately as $1, $2 and so on.
     ...(shell ? { command: '/bin/sh', args: ['-c', command, name, ...args] } : { command, args }),
     env,
     ...(stdin !== undefined && { stdin }),
@@ -130,10 +130,10 @@ function resultOf(report: Report): ToolResult<Report> {
   const { exitCode, signal, timedOut, output } = report;
   const isError = exitCode !== 0;
   const how = timedOut
-    ? 'It took too long and was ended.'
+    ? 'It timed out and was stopped.'
     : signal !== null
-      ? `It was ended by ${signal}.`
-      : `It ended with exit code ${exitCode}.`;
+      ? `It was stopped by ${signal}.`
+      : `It exited with code ${exitCode}.`;
   return {
     content: [{ type: 'text', text: isError || output === '' ? `${output}${output && '\n'}${how}` : output }],
     structuredContent: report,
@@ -143,97 +143,100 @@ function resultOf(report: Report): ToolResult<Report> {
 
 // --- Arguments of a program --------------------------------------------------------------------------------
 
-/** An input that no program can be given. */
+/** An input that cannot be passed to a program. */
 class ArgumentRefused extends HoldfastError {
   constructor(message: string) {
     super('ARGUMENT_REFUSED', message);
   }
 }
 
-/** Linux takes no longer word, and no other system takes much more. */
-const longestArgument = 131_071;
+/** The limit of Linux for one argument. Other systems do not allow much more. */
+const maxArgumentSize = 131_071;
 
-/** One word for each text; a list that is all of a text becomes as many words; what was not given leaves its text out. */
-function argumentsFrom(texts: readonly string[], input: JsonObject): string[] {
-  return texts.flatMap((text) => {
-    const whole = /^\{(\w+)\}$/.exec(text)?.[1];
+/**
+ * Each template gives one argument. A template that is only a placeholder for an array gives one for each element, and
+ * a template with a missing input gives none.
+ */
+function argumentsFrom(templates: readonly string[], input: JsonObject): string[] {
+  return templates.flatMap((template) => {
+    const whole = /^\{(\w+)\}$/.exec(template)?.[1];
     const value = whole === undefined ? undefined : input[whole];
-    if (Array.isArray(value)) return value.map((one) => checked(whole!, written(one)));
-    const filled = fill(text, input);
-    return filled === undefined ? [] : [checked(text, filled)];
+    if (Array.isArray(value)) return value.map((element) => checked(whole!, textOf(element)));
+    const filled = fill(template, input);
+    return filled === undefined ? [] : [checked(template, filled)];
   });
 }
 
-/** A text with its placeholders filled in; undefined if one of them was not given. */
+/** Fills in the placeholders. Undefined if an input is missing. */
 function fill(text: string, input: JsonObject): string | undefined {
   let isComplete = true;
   const filled = text.replace(placeholder, (_, literal: string | undefined, name: string) => {
     if (literal !== undefined) return `{${literal}}`;
     const value = Object.hasOwn(input, name) ? input[name] : undefined;
     if (value === undefined || value === null) isComplete = false;
-    return written(value);
+    return textOf(value);
   });
   return isComplete ? filled : undefined;
 }
 
-function written(value: Json | undefined): string {
+function textOf(value: Json | undefined): string {
   if (typeof value === 'string') return value;
   return isJsonObject(value) || Array.isArray(value) ? JSON.stringify(value) : String(value);
 }
 
-function checked(what: string, word: string): string {
-  if (word.includes('\0'))
+function checked(what: string, argument: string): string {
+  if (argument.includes('\0'))
     throw new ArgumentRefused(
-      `"${what}" has a NUL character in it, which no argument of a program can carry.`,
+      `"${what}" contains a NUL character, which is not allowed in an argument of a program.`,
     );
-  const bytes = Buffer.byteLength(word);
-  if (bytes > longestArgument)
+  const bytes = Buffer.byteLength(argument);
+  if (bytes > maxArgumentSize)
     throw new ArgumentRefused(
-      `"${what}" has ${bytes} bytes, and an argument of a program may have ${longestArgument}. What is long is given to standard input: see "stdin" in the config.`,
+      `"${what}" has ${bytes} bytes, but an argument of a program can have at most ${maxArgumentSize}. Pass long input on standard input: see "stdin" in the config.`,
     );
-  return word;
+  return argument;
 }
 
 // --- Programs ----------------------------------------------------------------------------------------------
 
-interface Ended {
+interface Exit {
   readonly exitCode: number | null;
   readonly signal: string | null;
   readonly timedOut: boolean;
 }
 
-/** In the environment of every program, so that those that outlived a killed gateway are found. */
-const mark = 'HOLDFAST_TASK';
-/** After a program has ended, others may hold its output open. */
-const lastWordsMs = 500;
-const lookEveryMs = 20;
-/** How long what was killed may take to be gone. */
-const goneWithinMs = 5_000;
+/** Set in the environment of every program, to find programs that outlive a killed gateway. */
+const taskVariable = 'HOLDFAST_TASK';
+/** Time to read the rest of the output after the exit: other processes may hold it open. */
+const outputGraceMs = 500;
+const pollMs = 20;
+/** How long to wait for a group to disappear after SIGKILL. */
+const killTimeoutMs = 5_000;
 
 /**
- * Programs that run for tasks, each in a process group of its own. Whoever ends one ends the whole group, first asking
- * and then by force, and the group is over only when no process of it is left.
+ * Programs that run for tasks, each in a process group of its own. Stopping a program stops the whole group: first
+ * SIGTERM, then SIGKILL. The group is gone only when none of its processes is left.
  */
 export class Programs {
   readonly #environment: Readonly<Record<string, string>>;
   readonly #ending = new Set<Promise<void>>();
 
-  /** With what every program sees of the environment of this process. */
+  /** `environment` is the part of this process's environment that every program inherits. */
   constructor(environment = inheritedEnvironment()) {
     this.#environment = environment;
   }
 
-  /** Resolves when the program has ended; when the signal fires its whole group is ended. */
-  async run(program: Program, taskId: string, log: OutputLog, signal: AbortSignal): Promise<Ended> {
+  /** Resolves when the program has exited. Aborting the signal stops its whole group. */
+  async run(program: Program, taskId: string, log: OutputLog, signal: AbortSignal): Promise<Exit> {
     const child = spawn(program.command, [...program.args], {
       detached: true,
-      env: { ...this.#environment, ...program.env, [mark]: taskId },
+      env: { ...this.#environment, ...program.env, [taskVariable]: taskId },
       stdio: [program.stdin === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
       ...(program.cwd !== undefined && { cwd: program.cwd }),
     });
     child.stdout?.on('data', (chunk: Buffer) => log.write(chunk));
     child.stderr?.on('data', (chunk: Buffer) => log.write(chunk));
-    // A program that does not read all of its input is not to blame for that.
+    // A program may exit before it has read all of its input.
     child.stdin?.on('error', () => {}).end(program.stdin);
     const end = () => this.#end(child, program.killAfterMs);
     let timedOut = false;
@@ -245,7 +248,7 @@ export class Programs {
     if (signal.aborted) end();
     signal.addEventListener('abort', end, { once: true });
     try {
-      return { ...(await ended(child)), timedOut };
+      return { ...(await exitOf(child)), timedOut };
     } finally {
       cancelTimer?.();
       signal.removeEventListener('abort', end);
@@ -253,12 +256,12 @@ export class Programs {
     }
   }
 
-  /** Resolves when nothing is left of the programs that were told to end. */
+  /** Resolves when all groups that were stopped are gone. */
   async close(): Promise<void> {
     await Promise.all(this.#ending);
   }
 
-  /** Ends what a gateway that was killed has left running for a task. */
+  /** Stops what a killed gateway has left running for a task. */
   async endOrphans(taskId: string, killAfterMs: number): Promise<void> {
     await Promise.all([...groupsOf(taskId)].map((group) => endGroup(group, killAfterMs)));
   }
@@ -270,18 +273,18 @@ export class Programs {
   }
 }
 
-function ended(child: ChildProcess): Promise<Omit<Ended, 'timedOut'>> {
+function exitOf(child: ChildProcess): Promise<Omit<Exit, 'timedOut'>> {
   return new Promise((resolve, reject) => {
-    let lastWords: Timer | undefined;
+    let outputTimer: Timer | undefined;
     child.once('error', reject);
     child.once('exit', () => {
-      lastWords = runtime.setTimeout(() => {
+      outputTimer = runtime.setTimeout(() => {
         child.stdout?.destroy();
         child.stderr?.destroy();
-      }, lastWordsMs);
+      }, outputGraceMs);
     });
     child.once('close', (exitCode, signal) => {
-      runtime.clearTimeout(lastWords);
+      runtime.clearTimeout(outputTimer);
       resolve({ exitCode, signal });
     });
   });
@@ -289,13 +292,13 @@ function ended(child: ChildProcess): Promise<Omit<Ended, 'timedOut'>> {
 
 async function endGroup(group: number, killAfterMs: number): Promise<void> {
   if (!signalGroup(group, 'SIGTERM')) return;
-  for (const from = runtime.now(); runtime.now() - from < killAfterMs; await pause(lookEveryMs))
+  for (const startedAt = runtime.now(); runtime.now() - startedAt < killAfterMs; await pause(pollMs))
     if (!signalGroup(group, 0)) return;
-  for (const from = runtime.now(); runtime.now() - from < goneWithinMs; await pause(lookEveryMs))
+  for (const startedAt = runtime.now(); runtime.now() - startedAt < killTimeoutMs; await pause(pollMs))
     if (!signalGroup(group, 'SIGKILL')) return;
 }
 
-/** False if there is nobody left to hear it. */
+/** False if no process of the group is left. */
 function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-group, signal);
@@ -304,26 +307,27 @@ function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-/** Where the system shows what processes were started with; elsewhere they are not found. */
+/** Finds process groups by their environment. Only systems with `/proc` show it; elsewhere none are found. */
 function groupsOf(taskId: string): Set<number> {
   const groups = new Set<number>();
   const pids = existsSync('/proc') ? readdirSync('/proc').filter((name) => /^\d+$/.test(name)) : [];
   for (const pid of pids)
     try {
-      if (!readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(`${mark}=${taskId}`)) continue;
-      // After the name, which may have spaces and brackets in it: state, parent, group.
+      if (!readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(`${taskVariable}=${taskId}`))
+        continue;
+      // The fields after the name, which may contain spaces and brackets: state, parent, group.
       const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
       const group = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]);
       if (group > 1) groups.add(group);
     } catch {
-      // It ended meanwhile, or is another user's.
+      // The process has exited, or belongs to another user.
     }
   return groups;
 }
 
 // --- Output ------------------------------------------------------------------------------------------------
 
-/** What a program wrote, up to a limit: the beginning and the end are kept, and how much is missing in between. */
+/** The output of a program, up to a limit: the beginning, the end, and the number of bytes left out in between. */
 export class OutputLog {
   readonly #limit: number;
   readonly #head: Buffer[] = [];
@@ -331,7 +335,7 @@ export class OutputLog {
   #tail = Buffer.alloc(0);
   #written = 0;
   lines = 0;
-  /** The last line that is not empty, as far as it was written. */
+  /** The last non-empty line. It may be incomplete. */
   lastLine = '';
 
   constructor(limit: number) {

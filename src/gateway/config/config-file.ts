@@ -1,4 +1,4 @@
-/** A config file as JSON in which every value knows its line, so that whatever is wrong with it can be found. */
+/** A config file as JSON that records the line of every value, for error messages. */
 import { readFileSync } from 'node:fs';
 import { type Duration, toMs } from '../../model/duration.ts';
 import { InvalidOptions } from '../../model/errors.ts';
@@ -15,14 +15,14 @@ export function readConfigFile(file: string): Entry {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw invalidConfig(file, undefined, `it cannot be read: ${(error as Error).message}`);
+    throw invalidConfig(file, undefined, `cannot read the file: ${(error as Error).message}`);
   }
   return parseConfig(text, file);
 }
 
-export function parseConfig(written: string, file: string): Entry {
-  // Some editors begin a file with a mark that nobody sees, and that no JSON begins with.
-  const text = written.replace(/^\ufeff/, '');
+export function parseConfig(content: string, file: string): Entry {
+  // Some editors write a byte order mark, which JSON does not allow.
+  const text = content.replace(/^\ufeff/, '');
   let value: Json;
   try {
     value = JSON.parse(text);
@@ -30,23 +30,23 @@ export function parseConfig(written: string, file: string): Entry {
     const { message } = error as Error;
     const line = /\(line (\d+) column \d+\)/.exec(message)?.[1];
     const [what] = message.split(/ in JSON| \(line/) as [string];
-    throw invalidConfig(file, line ? Number(line) : text.split('\n').length, `it is not JSON: ${what}.`);
+    throw invalidConfig(file, line ? Number(line) : text.split('\n').length, `not valid JSON: ${what}.`);
   }
   return new Entry(value, [], { file, lines: linesIn(text) });
 }
 
-/** Reads the value of a key, or refuses it. */
+/** Reads the value of a key, or throws. */
 type Reader = (entry: Entry) => unknown;
 
-/** An object whose keys are those of a table of readers. Each of them may be missing. */
+/** The values that a table of readers returns. Every key is optional. */
 export type Fields<R extends Readonly<Record<string, Reader>>> = {
   readonly [K in keyof R]?: ReturnType<R[K]>;
 };
 
-/** A file, with the line of each value. */
+/** A file, and the line of each value. */
 type Source = { readonly file: string; readonly lines: ReadonlyMap<string, number> };
 
-/** A value of the file, and where it stands. */
+/** A value of the file, and its path. */
 export class Entry {
   readonly value: Json;
   readonly #path: Path;
@@ -62,7 +62,7 @@ export class Entry {
     throw invalidConfig(this.#source.file, this.#source.lines.get(JSON.stringify(this.#path)), reason);
   }
 
-  /** The name of the server or command that it belongs to. */
+  /** The name of the server or command that this value belongs to. */
   get topic(): string {
     return String(this.#path[1]);
   }
@@ -80,24 +80,25 @@ export class Entry {
     return Object.keys(this.object()).map((name) => [name, this.key(name)!]);
   }
 
-  /** An object with the same keys, and what is made of their values. */
-  map<T>(read: (entry: Entry) => T, isMeant = (_entry: Entry) => true): Readonly<Record<string, T>> {
-    const meant = this.entries().filter(([, entry]) => isMeant(entry));
-    return Object.fromEntries(meant.map(([name, entry]) => [name, read(entry)]));
+  /** An object with the same keys and the values that `read` returns. */
+  map<T>(read: (entry: Entry) => T, isIncluded = (_entry: Entry) => true): Readonly<Record<string, T>> {
+    const included = this.entries().filter(([, entry]) => isIncluded(entry));
+    return Object.fromEntries(included.map(([name, entry]) => [name, read(entry)]));
   }
 
-  /** Refuses keys that nobody knows, and says which was probably meant. */
+  /** Throws on an unknown key, and suggests the key that was probably intended. */
   only(known: readonly string[]): this {
     for (const [name, entry] of this.entries()) {
       if (known.includes(name)) continue;
-      const meant = nearest(name, known);
-      const hint = meant === undefined ? `there are: ${known.join(', ')}.` : `is "${meant}" meant?`;
-      entry.refuse(`${this.#what()} has no key "${name}": ${hint}`);
+      const suggestion = nearest(name, known);
+      const hint =
+        suggestion === undefined ? `use one of ${known.join(', ')}.` : `did you mean "${suggestion}"?`;
+      entry.refuse(`unknown key "${name}" in ${this.#what()}: ${hint}`);
     }
     return this;
   }
 
-  /** What the readers make of the keys that are there. */
+  /** Reads the keys that are present. */
   fields<R extends Readonly<Record<string, Reader>>>(readers: R): Fields<R> {
     const read = Object.entries(readers).flatMap(([key, reader]) => {
       const entry = this.key(key);
@@ -107,7 +108,7 @@ export class Entry {
   }
 
   text(): string {
-    return typeof this.value === 'string' ? this.value : this.refuse(`${this.#what()} must be a text.`);
+    return typeof this.value === 'string' ? this.value : this.refuse(`${this.#what()} must be a string.`);
   }
 
   flag(): boolean {
@@ -139,11 +140,11 @@ export class Entry {
   }
 
   list(): Entry[] {
-    if (!Array.isArray(this.value)) return this.refuse(`${this.#what()} must be a list.`);
+    if (!Array.isArray(this.value)) return this.refuse(`${this.#what()} must be an array.`);
     return this.value.map((value, at) => new Entry(value, [...this.#path, at], this.#source));
   }
 
-  /** As people call it: `"mcpServers.files.args[0]"`. */
+  /** The path as users write it: `"mcpServers.files.args[0]"`. */
   #what(): string {
     if (this.#path.length === 0) return 'the file';
     const parts = this.#path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${part}`));
@@ -151,7 +152,7 @@ export class Entry {
   }
 }
 
-/** The known word that differs least, if it differs little enough to be meant. */
+/** The known word with the smallest edit distance, if that is small enough for a typo. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const [best] = known
     .map((one) => ({ one, steps: distance(word.toLowerCase(), one.toLowerCase()) }))
@@ -172,7 +173,7 @@ function distance(from: string, to: string): number {
 
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},:]|[^\s[\]{},:"]+|\n/g;
 
-/** The line on which each value, or its key, begins, in a text that is known to be JSON. */
+/** The line on which each value, or its key, begins. The text must be valid JSON. */
 function linesIn(text: string): ReadonlyMap<string, number> {
   const lines = new Map<string, number>();
   const path: (string | number)[] = [];

@@ -1,6 +1,6 @@
 /**
- * What stands behind a gateway: servers under the key `mcpServers`, as every MCP host writes it, and programs under
- * `commands`, each with a policy for its tasks. A file that is wrong in any respect is refused as a whole, with the line.
+ * The config of a gateway: servers under the key `mcpServers`, as in the config of every MCP host, and programs under
+ * `commands`, each with a policy for its tasks. Any mistake rejects the whole file, with the line.
  */
 import type { Program } from '../../client/transports/stdio.ts';
 import type { TaskSetting, ToolAnnotations } from '../../engine/handlers/tool.ts';
@@ -14,19 +14,19 @@ import { type Entry, type Fields, readConfigFile } from './config-file.ts';
 export interface Config {
   readonly upstreams: Readonly<Record<string, UpstreamConfig>>;
   readonly commands: Readonly<Record<string, CommandConfig>>;
-  /** What one caller may ask for, and all together. */
+  /** Limits for each caller and for all callers together. */
   readonly limits: Partial<Limits>;
-  /** What clients that know no tasks get. */
+  /** How clients without tasks are served. */
   readonly plainClients: NonNullable<AttachOptions['plainClients']>;
 }
 
-/** How a server is reached. */
+/** How to connect to a server. */
 export type Target = { readonly url: string; readonly headers: Readonly<Record<string, string>> } | Program;
 
 export interface UpstreamConfig {
   readonly target: Target;
   readonly policy: Policy;
-  /** What differs for some of its tools, by their own names. */
+  /** Policies of single tools, by their names at the upstream. They override `policy`. */
   readonly tools: Readonly<Record<string, Policy>>;
 }
 
@@ -35,18 +35,18 @@ const flag = (entry: Entry) => entry.flag();
 const count = (entry: Entry) => entry.count();
 const duration = (entry: Entry) => entry.duration();
 
-/** What is said about tasks. What is not said holds as for any durable tool. */
+/** Settings for tasks. Their defaults are those of every durable tool. */
 const policyFields = {
   task: (entry: Entry): TaskSetting => entry.oneOf(['auto', 'always', 'required', 'never']),
   deadline: (entry: Entry): Duration | 'none' => (entry.value === 'none' ? 'none' : entry.duration()),
   retention: duration,
   concurrency: count,
-  /** After a lost connection, and only of what does no harm if it is carried out twice. */
+  /** Retries after a lost connection. Only calls that are safe to repeat are retried. */
   retry: (entry: Entry): Retry =>
     typeof entry.value === 'number' ? { attempts: entry.count() } : only(entry, retryFields),
-  /** Whether being carried out twice does no harm; otherwise the tool's own annotations say so. */
+  /** Whether calls are safe to repeat. By default the tool's annotations decide. */
   idempotent: flag,
-  /** Whether a repeated plain call joins the lost one. Default true. */
+  /** Whether a repeated plain call joins the lost one. Default `true`. */
   joinable: flag,
 };
 
@@ -54,7 +54,7 @@ export type Policy = Fields<typeof policyFields>;
 
 const retryFields = { attempts: count, delay: duration, maxDelay: duration };
 
-/** What a command need not say. */
+/** Optional fields of a command. */
 const commandFields = {
   stdin: expanded,
   title: text,
@@ -64,26 +64,26 @@ const commandFields = {
   timeout: duration,
 };
 
-/** What holds of a command unless it says something else. */
+/** Fields of a command that have a default. */
 const commandDefaults = {
   args: [],
   shell: false,
   inputSchema: { type: 'object', properties: {}, additionalProperties: false },
   env: {},
   killAfter: '5s',
-  largestOutput: 256 * 1024,
+  maxOutputSize: 256 * 1024,
 } as const;
 
 const commandFieldsWithDefaults = {
-  /** Each becomes one argument; `{name}` stands for an input, and nothing in it is ever read by a shell. */
+  /** Each becomes one argument. `{name}` is replaced with that input. No shell interprets it. */
   args: (entry: Entry): readonly string[] => entry.list().map(expanded),
   shell: flag,
   inputSchema: schemaIn,
   env: texts,
-  /** How long it may take to end after SIGTERM. */
+  /** Time between SIGTERM and SIGKILL. */
   killAfter: duration,
-  /** Bytes of output that are kept. */
-  largestOutput: count,
+  /** Bytes of output to keep. */
+  maxOutputSize: count,
 };
 
 export type CommandConfig = Fields<typeof commandFields> &
@@ -94,8 +94,8 @@ export type CommandConfig = Fields<typeof commandFields> &
 
 const policyKeys = Object.keys(policyFields);
 const serverKeys = ['command', 'args', 'env', 'cwd', 'url', 'headers', 'tools', ...policyKeys];
-/** What hosts write beside it, for themselves. */
-const keysOfHosts = [
+/** Keys that MCP hosts use for themselves. They are ignored. */
+const hostKeys = [
   'type',
   'transport',
   'disabled',
@@ -115,12 +115,12 @@ const commandKeys = [
   ...policyKeys,
 ];
 
-/** Of what stands on a command line instead of in a file. */
+/** The config of a gateway for a single server that is given on the command line. */
 export function configOf(target: Target, name: string): Config {
   return {
     upstreams: { [name]: { target, policy: {}, tools: {} } },
     commands: {},
-    limits: ownLimits,
+    limits: gatewayLimits,
     plainClients: 'hand-over',
   };
 }
@@ -133,7 +133,7 @@ export function configIn(root: Entry): Config {
   root.object();
   const servers = root.key('mcpServers');
   const commands = root.key('commands');
-  if (!servers && !commands) root.refuse('it has neither "mcpServers" nor "commands".');
+  if (!servers && !commands) root.refuse('the file has neither "mcpServers" nor "commands".');
   const isEnabled = (server: Entry) => server.key('disabled')?.value !== true;
   return {
     upstreams: servers?.map((server) => upstreamIn(named(server)), isEnabled) ?? {},
@@ -143,35 +143,35 @@ export function configIn(root: Entry): Config {
   };
 }
 
-/** The servers of a file, whatever else is in it. */
+/** The servers of a file. Other keys are ignored. */
 export function serversIn(root: Entry): Entry {
   const servers = root.key('mcpServers');
-  if (!servers) return root.refuse('it has no "mcpServers".');
+  if (!servers) return root.refuse('the file has no "mcpServers".');
   servers.object();
   return servers;
 }
 
-/** How one of them is reached; keys that are for others are passed over. */
+/** How to connect to one of them. Other keys are ignored. */
 export function targetIn(server: Entry): Target {
   server.object();
   const name = server.topic;
   const url = server.key('url');
   const command = server.key('command');
-  if (url && command) server.refuse(`"${name}" has both a "command" and a "url": one server is one of them.`);
+  if (url && command) server.refuse(`"${name}" has both a "command" and a "url": remove one of them.`);
   if (url) {
     const address = expanded(url);
     if (!/^https?:\/\//i.test(address) || !URL.canParse(address))
-      url.refuse(`"${address}" is no URL of an MCP server: it begins with http:// or https://.`);
+      url.refuse(`"${address}" is not a URL of an MCP server: it must begin with http:// or https://.`);
     return { url: address, headers: {}, ...server.fields({ headers: texts }) };
   }
-  if (!command) return server.refuse(`"${name}" has neither a "command" nor a "url".`);
+  if (!command) return server.refuse(`"${name}" needs a "command" or a "url".`);
   return { command: expanded(command), args: [], env: {}, ...server.fields(programFields) };
 }
 
 const programFields = { args: commandFieldsWithDefaults.args, env: texts, cwd: expanded };
 
-/** Most calls that pass through never become tasks, and all callers on this machine count as one. */
-const ownLimits: Partial<Limits> = {
+/** Higher than the defaults: most calls never become tasks, and all callers on this machine count as one. */
+const gatewayLimits: Partial<Limits> = {
   callsPerMinute: 60_000,
   readsPerMinute: 600_000,
   resultsPerMinute: 60_000,
@@ -180,7 +180,7 @@ const ownLimits: Partial<Limits> = {
 };
 
 function limitsIn(entry: Entry | undefined): Partial<Limits> {
-  return { ...ownLimits, ...(entry && only(entry, limitFields)) };
+  return { ...gatewayLimits, ...(entry && only(entry, limitFields)) };
 }
 
 const limitFields = Object.fromEntries(Object.keys(defaultLimits).map((name) => [name, count]));
@@ -200,13 +200,13 @@ const handOverFields = {
   prefix: text,
 };
 
-/** Reads these fields, and refuses others. */
+/** Reads these fields, and throws on others. */
 function only<R extends Parameters<Entry['fields']>[0]>(entry: Entry, readers: R): Fields<R> {
   return entry.only(Object.keys(readers)).fields(readers);
 }
 
 function upstreamIn(server: Entry): UpstreamConfig {
-  server.only([...serverKeys, ...keysOfHosts]);
+  server.only([...serverKeys, ...hostKeys]);
   const tools = server.key('tools')?.map((tool) => policyIn(tool.only(policyKeys))) ?? {};
   return { target: targetIn(server), policy: policyIn(server), tools };
 }
@@ -216,7 +216,7 @@ function policyIn(entry: Entry): Policy {
   if (policy.retry && policy.idempotent === false)
     entry
       .key('retry')
-      ?.refuse('what is not idempotent is not tried again: take "retry" or "idempotent": false away.');
+      ?.refuse('calls that are not idempotent are not retried: remove "retry" or "idempotent": false.');
   return policy;
 }
 
@@ -225,11 +225,11 @@ function policyIn(entry: Entry): Policy {
 function commandIn(entry: Entry): CommandConfig {
   entry.only(commandKeys);
   const name = entry.topic;
-  const command = entry.key('command') ?? entry.refuse(`"${name}" has no "command".`);
+  const command = entry.key('command') ?? entry.refuse(`"${name}" needs a "command".`);
   const [args, stdin, retry] = ['args', 'stdin', 'retry'].map((key) => entry.key(key));
   const policy = policyIn(entry);
   if (retry && !policy.idempotent)
-    retry.refuse(`"retry" needs "idempotent": true: "${name}" may be run again.`);
+    retry.refuse(`"retry" needs "idempotent": true, because it may run "${name}" more than once.`);
   const fields = {
     ...commandDefaults,
     ...entry.fields(commandFields),
@@ -237,7 +237,7 @@ function commandIn(entry: Entry): CommandConfig {
   };
   for (const one of [...(args?.list() ?? []), ...(stdin ? [stdin] : [])])
     checkPlaceholders(one, fields.inputSchema);
-  // What a shell reads has its own `${…}`.
+  // `${…}` in a shell script belongs to the shell.
   return { ...fields, command: fields.shell ? command.text() : expanded(command), policy };
 }
 
@@ -248,7 +248,7 @@ function schemaIn(entry: Entry): JsonObject {
   return schema;
 }
 
-/** `{name}` in a text; `{{name}}` is written for the braces themselves. */
+/** `{name}` is a placeholder, and `{{name}}` is the literal text `{name}`. */
 export const placeholder = /\{\{(\w+)\}\}|\{(\w+)\}/g;
 
 function checkPlaceholders(entry: Entry, { properties }: JsonObject): void {
@@ -256,16 +256,16 @@ function checkPlaceholders(entry: Entry, { properties }: JsonObject): void {
   for (const [, , name] of entry.text().replaceAll(variable, '').matchAll(placeholder))
     if (name !== undefined && !known.includes(name))
       entry.refuse(
-        `{${name}} is no property of the inputSchema${known.length > 0 ? `, which has ${known.join(', ')}` : ''}; for the braces themselves write {{${name}}}.`,
+        `{${name}} is not a property of the inputSchema${known.length > 0 ? ` (${known.join(', ')})` : ''}. For literal braces, write {{${name}}}.`,
       );
 }
 
-// --- Texts ------------------------------------------------------------------------------------------------
+// --- Strings ----------------------------------------------------------------------------------------------
 
-/** Refuses a server or a command whose name is none. */
+/** Throws if the name of a server or a command is invalid. */
 function named(entry: Entry): Entry {
   if (/^[A-Za-z0-9_.-]{1,64}$/.test(entry.topic)) return entry;
-  return entry.refuse(`"${entry.topic}" is no name: use 1 to 64 letters, digits, "_", "-" and "..".`);
+  return entry.refuse(`"${entry.topic}" is not a valid name: use 1 to 64 letters, digits, "_", "-" and ".".`);
 }
 
 function texts(entry: Entry): Readonly<Record<string, string>> {
@@ -274,11 +274,12 @@ function texts(entry: Entry): Readonly<Record<string, string>> {
 
 const variable = /\$\{(\w+)(?::-([^}]*))?\}/g;
 
-/** `${NAME}` and `${NAME:-otherwise}`, so that secrets need not be in the file. */
+/** Expands `${NAME}` and `${NAME:-fallback}`, so that secrets can stay out of the file. */
 function expanded(entry: Entry): string {
-  return entry.text().replace(variable, (_, name: string, otherwise: string | undefined) => {
-    const value = process.env[name] ?? otherwise;
-    if (value === undefined) entry.refuse(`"${entry.topic}" needs ${name}, which is not in the environment.`);
+  return entry.text().replace(variable, (_, name: string, fallback: string | undefined) => {
+    const value = process.env[name] ?? fallback;
+    if (value === undefined)
+      entry.refuse(`"${entry.topic}" needs the environment variable ${name}, which is not set.`);
     return value;
   });
 }

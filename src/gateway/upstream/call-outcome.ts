@@ -1,4 +1,4 @@
-/** How a call of an upstream ended, as a value that a journal can keep, and what becomes of the task with it. */
+/** The outcome of an upstream call as a JSON value for the journal, and the outcome of the task that follows from it. */
 
 import { relatedTaskKey } from '../../dialects/2025-11-25/names.ts';
 import { serverInfoKey } from '../../dialects/2026-07-28/names.ts';
@@ -21,20 +21,20 @@ import {
 
 export type UpstreamOutcome =
   | { readonly kind: 'result'; readonly result: JsonObject }
-  /** It never got there. */
+  /** The call never reached the upstream. */
   | { readonly kind: 'unreachable'; readonly why: string }
-  /** It broke off, and what became of it is not known. */
+  /** The connection broke during the call. The upstream may have executed it. */
   | { readonly kind: 'broken'; readonly why: string }
   | { readonly kind: 'failed'; readonly outcome: Failed };
 
-/** An upstream that there is no connection to. */
+/** Thrown if there is no connection to an upstream. */
 export class UpstreamUnreachable extends HoldfastError {
   constructor(upstream: string, why: string) {
-    super('UPSTREAM_UNREACHABLE', `The server "${upstream}" cannot be reached: ${why}`);
+    super('UPSTREAM_UNREACHABLE', `Could not reach the server "${upstream}": ${why}`);
   }
 }
 
-/** Ends the task in this way. */
+/** Thrown by a handler to end its task with this outcome. */
 export class CallEnded extends HoldfastError {
   readonly outcome: Failed;
 
@@ -48,7 +48,7 @@ export function lost(message: string): UpstreamOutcome {
   return { kind: 'failed', outcome: { kind: 'lost', message } };
 }
 
-export function endingOfError(error: unknown): UpstreamOutcome {
+export function outcomeOfError(error: unknown): UpstreamOutcome {
   if (error instanceof RemoteError || error instanceof TaskFailed) {
     const { rpcCode: code, message, data } = error;
     const details = { ...(code !== undefined && { code }), ...(data !== undefined && { data }) };
@@ -64,14 +64,14 @@ export function endingOfError(error: unknown): UpstreamOutcome {
   if (isUnsent) return { kind: 'unreachable', why };
   const isBroken = error instanceof ConnectionLost || error instanceof RequestTimedOut;
   if (isBroken) return { kind: 'broken', why };
-  return lost(error instanceof MalformedAnswer ? why : `The call went wrong here: ${why}`);
+  return lost(error instanceof MalformedAnswer ? why : `The gateway failed during the call: ${why}`);
 }
 
-/** The result of the task. Throws if there is none. */
-export function resultOf(ending: UpstreamOutcome, what: string): JsonObject {
+/** The result of the task. Throws if the call has none. */
+export function resultFrom(ending: UpstreamOutcome, what: string): JsonObject {
   switch (ending.kind) {
     case 'result':
-      return own(ending.result);
+      return withoutUpstreamFields(ending.result);
     case 'unreachable':
       return {
         content: [{ type: 'text', text: `${ending.why} ${what} was not called.` }],
@@ -82,7 +82,7 @@ export function resultOf(ending: UpstreamOutcome, what: string): JsonObject {
     case 'broken':
       throw new CallEnded({
         kind: 'lost',
-        message: `${ending.why} Whether ${what} was carried out is not known.`,
+        message: `${ending.why} ${what} may have been executed.`,
       });
   }
 }
@@ -91,8 +91,8 @@ export function failureOfCall(error: unknown): Failed {
   return error instanceof CallEnded ? error.outcome : failureOf(error);
 }
 
-/** Without what holds only between the upstream and us: its revision's marks, and the name of its task. */
-function own({ resultType: _, _meta, ...result }: JsonObject): JsonObject {
+/** Removes what only concerns the gateway: fields of the upstream's revision, and its task id. */
+function withoutUpstreamFields({ resultType: _, _meta, ...result }: JsonObject): JsonObject {
   if (!isJsonObject(_meta)) return result;
   const { [relatedTaskKey]: _task, [serverInfoKey]: _server, ...meta } = _meta;
   return { ...result, ...(Object.keys(meta).length > 0 && { _meta: meta }) };

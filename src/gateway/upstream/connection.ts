@@ -1,6 +1,6 @@
 /**
- * The connection to an upstream, which is opened at the start and again, with growing rests, whenever it is lost; and
- * what the upstream lists, which is kept while it is away.
+ * The connection to an upstream, and the upstream's lists. A lost connection is opened again with a growing backoff. The
+ * lists are kept while the upstream is unreachable.
  */
 import { Client, type Transport } from '@modelcontextprotocol/client';
 import type { CallRegistry } from '../../client/call-registry.ts';
@@ -17,9 +17,9 @@ import { pause, runtime } from '../../runtime/runtime.ts';
 import type { Target } from '../config/config.ts';
 import { UpstreamUnreachable } from './call-outcome.ts';
 import { upstreamFetch } from './fetch.ts';
-import { carryingCall, namingCalls } from './logs.ts';
+import { currentCallKey, trackStreams } from './logs.ts';
 
-/** What an upstream lists: under which key, by which method, and what an entry is known by. */
+/** The lists of an upstream: the key in the answer, the method, and the field that identifies an entry. */
 const lists = [
   ['tools', 'tools/list', 'name'],
   ['prompts', 'prompts/list', 'name'],
@@ -29,7 +29,7 @@ const lists = [
 
 type Lists = Readonly<Record<(typeof lists)[number][0], readonly JsonObject[]>>;
 
-/** What it said of itself when it was last asked. */
+/** What an upstream declared and listed when it was last asked. */
 export interface Listed extends Lists {
   readonly capabilities: JsonObject;
   readonly instructions?: string;
@@ -39,55 +39,55 @@ export interface ConnectionParts {
   readonly name: string;
   readonly target: Target;
   readonly version: string;
-  readonly handles: CallRegistry;
+  readonly registry: CallRegistry;
   readonly answer: AnswerQuestion;
-  /** What an earlier process has seen, if it is known: that is shown until it has answered itself. */
+  /** The lists that an earlier process read. They are used until the upstream answers. */
   readonly listed: Listed | undefined;
   readonly events: ConnectionEvents;
 }
 
 export interface ConnectionEvents {
-  /** Its lists are not what they were. */
+  /** The lists have changed. */
   changed(): void;
-  /** It cannot be reached; said once for each reason. */
+  /** The upstream cannot be reached. Called once for each reason. */
   failed(why: string): void;
-  /** It sent a notification that is for clients. */
+  /** The upstream sent a notification for clients. */
   notified(method: string, params: JsonObject): void;
-  /** It logged something, on the stream of the call with that key if it is known of which. */
+  /** The upstream sent a log message. `callKey` is the key of the call on whose stream it came, if known. */
   logged(params: JsonObject, callKey: string | undefined): void;
-  /** Another process, or another session: what the one before was told is forgotten. */
+  /** A new process or session: settings made in the previous one are lost. */
   opened(): void;
 }
 
-const nothing: Listed = { capabilities: {}, tools: [], prompts: [], resources: [], resourceTemplates: [] };
+const emptyLists: Listed = { capabilities: {}, tools: [], prompts: [], resources: [], resourceTemplates: [] };
 const backoff = { minMs: 250, maxMs: 30_000 };
-/** Some say that their lists have changed whenever these are asked for. */
-const betweenListsMs = 1_000;
+/** Some upstreams report changed lists after every request for a list. */
+const minListIntervalMs = 1_000;
 
 export class UpstreamConnection {
   readonly #parts: ConnectionParts;
   readonly #closed = new AbortController();
   readonly #main: TaskClient;
-  /** Opened last. Nobody but us can close one on which the upstream has not answered yet. */
+  /** The transport opened last. The client does not close it before the upstream has answered, so `close` does. */
   #transport: Transport | undefined;
-  /** Sessions of an earlier process, to which tasks belong that are still pursued. */
-  readonly #earlier = new Map<string, Promise<TaskClient>>();
+  /** Clients for sessions of earlier processes that still have open tasks. */
+  readonly #earlierSessions = new Map<string, Promise<TaskClient>>();
   listed: Listed;
-  /** Changes with every process that is spawned and every session that is opened. */
+  /** Changes with every spawned process and every new session. */
   instance = newId();
-  /** Of the last connection on which it was listed; undefined until there was one. */
+  /** The agreement of the last connection on which the lists were read; undefined until then. */
   #agreement: Agreement | undefined;
   #attempt: Promise<void> | undefined;
-  #reviving: Promise<void> | undefined;
+  #refreshing: Promise<void> | undefined;
   #isOutOfDate = false;
   #listedAt = Number.NEGATIVE_INFINITY;
-  #problem = 'it has not been connected to yet.';
-  /** It got through only when it was not asked first which revision it speaks. */
-  #endsWhenAsked = false;
+  #problem = 'it is not connected yet.';
+  /** The program exits when it is asked for its revision before `initialize`. */
+  #exitsOnProbe = false;
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts;
-    this.listed = parts.listed ?? nothing;
+    this.listed = parts.listed ?? emptyLists;
     this.#main = this.#client(() => {
       this.#closed.signal.throwIfAborted();
       return this.#open();
@@ -95,24 +95,24 @@ export class UpstreamConnection {
     const { client } = this.#main;
     client.onclose = () => this.#changed();
     client.setNotificationHandler('notifications/message', ({ params }) => {
-      parts.events.logged(params as unknown as JsonObject, carryingCall());
+      parts.events.logged(params as unknown as JsonObject, currentCallKey());
     });
     client.setNotificationHandler('notifications/resources/updated', ({ method, params }) => {
       parts.events.notified(method, params as unknown as JsonObject);
     });
   }
 
-  /** The program of an upstream that is one. */
+  /** The transport, if the upstream is a program. */
   get #program(): ProgramTransport | undefined {
     return this.#transport instanceof ProgramTransport ? this.#transport : undefined;
   }
 
-  /** Undefined as long as it has not answered. */
+  /** Undefined until the upstream has answered. */
   get isModern(): boolean | undefined {
     return this.#agreement?.isModern;
   }
 
-  /** What has to be kept to come back to this session. */
+  /** What a later process needs to resume this session. */
   get session(): KnownSession | undefined {
     const { client } = this.#main;
     const sessionId = client.transport?.sessionId;
@@ -121,38 +121,39 @@ export class UpstreamConnection {
     return { sessionId, ...(protocolVersion !== undefined && { protocolVersion }) };
   }
 
-  /** Resolves after the first attempt to connect, whatever came of it. */
+  /** Resolves after the first attempt to connect, even if that failed. */
   async start(): Promise<void> {
-    void this.revive();
+    void this.refresh();
     await this.#attempt?.catch(() => {});
   }
 
   async close(): Promise<void> {
     this.#closed.abort();
-    for (const client of this.#earlier.values()) await (await client.catch(() => undefined))?.close();
+    for (const client of this.#earlierSessions.values()) await (await client.catch(() => undefined))?.close();
     await this.#main.close().catch(() => {});
     await this.#transport?.close().catch(() => {});
   }
 
-  /** What is being listed now may be out of date already: it is listed once more. */
+  /** A running refresh may have read old lists, so it runs once more. */
   #changed(): void {
     if (this.#closed.signal.aborted) return;
     this.#isOutOfDate = true;
-    void this.revive();
+    void this.refresh();
   }
 
-  /** Connects, and lists, until that succeeds; between the attempts it rests longer and longer. */
-  revive(): Promise<void> {
-    this.#reviving ??= this.#revive().finally(() => {
-      this.#reviving = undefined;
+  /** Connects and reads the lists, with a growing backoff, until that succeeds. */
+  refresh(): Promise<void> {
+    this.#refreshing ??= this.#refresh().finally(() => {
+      this.#refreshing = undefined;
     });
-    return this.#reviving;
+    return this.#refreshing;
   }
 
-  async #revive(): Promise<void> {
+  async #refresh(): Promise<void> {
     const { signal } = this.#closed;
     for (let failures = 0; !signal.aborted; failures++) {
-      if (this.#agreement) await rest(this.#listedAt + betweenListsMs - runtime.monotonic(), signal);
+      if (this.#agreement)
+        await pauseUntilAborted(this.#listedAt + minListIntervalMs - runtime.monotonic(), signal);
       this.#isOutOfDate = false;
       this.#attempt = this.#connectAndList();
       try {
@@ -161,12 +162,12 @@ export class UpstreamConnection {
         if (!this.#isOutOfDate) return;
         failures = 0;
       } catch (error) {
-        const problem = worded(error, this.#program?.complaint);
-        // Another program may stand in its place.
-        this.#endsWhenAsked = false;
+        const problem = reasonOf(error, this.#program?.lastStderrLine);
+        // The program may have been replaced.
+        this.#exitsOnProbe = false;
         if (problem !== this.#problem && !signal.aborted) this.#parts.events.failed(problem);
         this.#problem = problem;
-        await rest(backoffMs(backoff, failures), signal);
+        await pauseUntilAborted(backoffMs(backoff, failures), signal);
       }
     }
   }
@@ -175,59 +176,58 @@ export class UpstreamConnection {
     const agreement = await this.#main.connect();
     this.#agreement = agreement;
     const { capabilities, instructions } = agreement;
-    const found = await Promise.all(
-      lists.map(async ([key, method, name]) => {
+    const readLists = await Promise.all(
+      lists.map(async ([key, method, idField]) => {
         const [capability = ''] = method.split('/');
-        return [key, isJsonObject(capabilities[capability]) ? await this.#list(method, key, name) : []];
+        return [key, isJsonObject(capabilities[capability]) ? await this.#list(method, key, idField) : []];
       }),
     );
-    this.#endsWhenAsked = this.#program?.endsWhenAsked ?? false;
-    // Lists are kept only if all of them are of one connection: another process may declare something else.
+    this.#exitsOnProbe = this.#program?.exitsOnProbe ?? false;
+    // All lists must come from one connection: another process may declare something else.
     if ((await this.#main.connect()) !== agreement) return this.#connectAndList();
     const before = JSON.stringify(this.listed);
     this.listed = {
       capabilities,
       ...(instructions !== undefined && { instructions }),
-      ...(Object.fromEntries(found) as Lists),
+      ...(Object.fromEntries(readLists) as Lists),
     };
     if (JSON.stringify(this.listed) !== before) this.#parts.events.changed();
     this.#parts.events.opened();
   }
 
-  /** Without what has no name, and what has the name of another: nobody could ask for it. */
-  async #list(method: string, key: string, name: string): Promise<JsonObject[]> {
-    const byName = new Map<string, JsonObject>();
+  /** Skips entries without a name and duplicate names: they cannot be requested. */
+  async #list(method: string, key: string, idField: string): Promise<JsonObject[]> {
+    const byId = new Map<string, JsonObject>();
     const read = (params: JsonObject) => this.#main.request(method, params);
     for await (const entry of listed(`the answer to ${method}`, key, read)) {
-      const called = isJsonObject(entry) ? entry[name] : undefined;
-      if (typeof called === 'string' && called && !byName.has(called))
-        byName.set(called, entry as JsonObject);
+      const id = isJsonObject(entry) ? entry[idField] : undefined;
+      if (typeof id === 'string' && id && !byId.has(id)) byId.set(id, entry as JsonObject);
     }
-    return [...byName.values()];
+    return [...byId.values()];
   }
 
-  /** A client that is, or has been, connected; while it is away for the first time, why it is not. */
+  /** A client that has been connected at least once. Throws if no connection has succeeded so far. */
   async ready(): Promise<TaskClient> {
     if (!this.#agreement) await this.#attempt?.catch(() => {});
     if (!this.#agreement) throw new UpstreamUnreachable(this.#parts.name, this.#problem);
     return this.#main;
   }
 
-  /** The client on which tasks of that session are found. */
-  async clientOf(session: KnownSession | undefined): Promise<TaskClient> {
+  /** The client that reaches the tasks of this session. */
+  async clientFor(session: KnownSession | undefined): Promise<TaskClient> {
     const { target } = this.#parts;
     const main = await this.ready().catch(() => this.#main);
     if (!session || !('url' in target) || main.client.transport?.sessionId === session.sessionId) {
-      // A task is waited for as long as it may take, however long its server is away.
+      // Tasks have no timeout for an unreachable server.
       while (!this.#agreement) {
         this.#closed.signal.throwIfAborted();
-        await this.revive();
+        await this.refresh();
       }
       return main;
     }
     const { sessionId } = session;
     const earlier =
-      this.#earlier.get(sessionId) ??
+      this.#earlierSessions.get(sessionId) ??
       (async () => {
         let known: KnownSession | undefined = session;
         const client = this.#client(() => {
@@ -238,7 +238,7 @@ export class UpstreamConnection {
         await client.connect();
         return client;
       })();
-    this.#earlier.set(sessionId, earlier);
+    this.#earlierSessions.set(sessionId, earlier);
     return earlier;
   }
 
@@ -253,7 +253,7 @@ export class UpstreamConnection {
       },
     );
     return new TaskClient(client, open, {
-      registry: this.#parts.handles,
+      registry: this.#parts.registry,
       server: this.#parts.name,
       answers: ['form', 'url', 'sampling', 'roots'],
       answer: this.#parts.answer,
@@ -266,20 +266,20 @@ export class UpstreamConnection {
     const { target } = this.#parts;
     this.instance = newId();
     if ('url' in target)
-      this.#transport = namingCalls(httpTransport(new URL(target.url), target, undefined, upstreamFetch));
-    else this.#transport = new ProgramTransport(target, this.#endsWhenAsked);
+      this.#transport = trackStreams(httpTransport(new URL(target.url), target, undefined, upstreamFetch));
+    else this.#transport = new ProgramTransport(target, this.#exitsOnProbe);
     return this.#transport;
   }
 }
 
-function worded(error: unknown, complaint: string | undefined): string {
-  let deepest = error as Error;
-  while (deepest.cause instanceof Error) deepest = deepest.cause;
-  const why = (deepest.message || String(error)).replace(/\.$/, '');
-  return complaint ? `${why} (it said: ${complaint}).` : `${why}.`;
+function reasonOf(error: unknown, lastStderrLine: string | undefined): string {
+  let rootCause = error as Error;
+  while (rootCause.cause instanceof Error) rootCause = rootCause.cause;
+  const why = (rootCause.message || String(error)).replace(/\.$/, '');
+  return lastStderrLine ? `${why} (stderr: ${lastStderrLine}).` : `${why}.`;
 }
 
-/** So long, or until the signal ends it. */
-function rest(ms: number, signal: AbortSignal): Promise<void> {
+/** Resolves after this time or when the signal aborts. */
+function pauseUntilAborted(ms: number, signal: AbortSignal): Promise<void> {
   return pause(ms, signal).catch(() => {});
 }

@@ -1,24 +1,24 @@
 /**
- * `fetch` for calls of upstreams: most of them are answered in a few bytes, which Node's own client brings for a
- * fraction of what the streams of the web cost. The global `fetch` also gives up an answer that is silent for 300 s,
- * and a tool may take longer. It asks for no compression and follows no redirect, which is what the transport wants.
+ * `fetch` for calls to upstreams. Most answers are small, and Node's `http` client reads them at a fraction of the cost
+ * of web streams. The global `fetch` also fails if an answer is silent for 300 s, and a tool may take longer. This one
+ * does not request compression or follow redirects; the transport needs neither.
  */
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { Readable } from 'node:stream';
 import { MalformedAnswer } from '../../remote-tasks/errors.ts';
 
-/** What is posted goes this way; a `largest` answer, in bytes, is one that is no stream of events. */
-export function upstreamFetch(largest: number): typeof fetch {
+/** Handles POST requests; others use the global `fetch`. `maxSize` limits answers in bytes, but not event streams. */
+export function upstreamFetch(maxSize: number): typeof fetch {
   return (input, init) => {
     const isPost = init?.method === 'POST' && init.redirect === 'manual' && typeof init.body === 'string';
     if (!isPost || input instanceof Request) return fetch(input, init);
     const url = new URL(input);
-    return url.username || url.password ? fetch(url, init) : posted(url, init, largest);
+    return url.username || url.password ? fetch(url, init) : post(url, init, maxSize);
   };
 }
 
-async function posted(url: URL, { headers, body, signal }: RequestInit, largest: number): Promise<Response> {
+async function post(url: URL, { headers, body, signal }: RequestInit, maxSize: number): Promise<Response> {
   signal?.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<Response>();
   const text = body as string;
@@ -35,47 +35,47 @@ async function posted(url: URL, { headers, body, signal }: RequestInit, largest:
     reject(signal!.reason);
     request.destroy();
   };
-  // A connection that is kept for the next request must not end with this one.
+  // A later abort must not close a connection that is kept alive for the next request.
   const release = () => signal?.removeEventListener('abort', onAbort);
   signal?.addEventListener('abort', onAbort, { once: true });
   request.on('close', release);
-  // As `fetch` says it.
+  // The same error as that of `fetch`.
   request.on('error', (cause) => reject(new TypeError('fetch failed', { cause })));
   request.on('response', (response) => {
-    const head = headOf(response);
+    const init = initOf(response);
     if (response.headers['content-type']?.startsWith('text/event-stream'))
-      return resolve(new Response(Readable.toWeb(response) as ReadableStream<Uint8Array>, head));
+      return resolve(new Response(Readable.toWeb(response) as ReadableStream<Uint8Array>, init));
     const chunks: Buffer[] = [];
     let size = 0;
     response.on('data', (chunk: Buffer) => {
       chunks.push(chunk);
       size += chunk.length;
-      if (size <= largest) return;
-      reject(new MalformedAnswer(`an answer is larger than ${largest} bytes`));
+      if (size <= maxSize) return;
+      reject(new MalformedAnswer(`an answer is larger than ${maxSize} bytes`));
       request.destroy();
     });
     response.on('error', (cause) => reject(new TypeError('terminated', { cause })));
     response.on('end', () => {
       release();
-      resolve(whole(head, Buffer.concat(chunks).toString()));
+      resolve(bufferedResponse(init, Buffer.concat(chunks).toString()));
     });
   });
   request.end(text);
   return promise;
 }
 
-function headOf({ statusCode = 500, statusMessage = '', headers }: IncomingMessage) {
+function initOf({ statusCode = 500, statusMessage = '', headers }: IncomingMessage) {
   const all = Object.entries(headers).flatMap(([name, value]) =>
     [value ?? []].flat().map((one): [string, string] => [name, one]),
   );
   return { status: statusCode, statusText: statusMessage, headers: new Headers(all) };
 }
 
-/** As much of a `Response` as there is to an answer that has been read. */
-function whole(head: ReturnType<typeof headOf>, text: string): Response {
+/** The part of a `Response` that callers use, for a body that has been read completely. */
+function bufferedResponse(init: ReturnType<typeof initOf>, text: string): Response {
   const answer = {
-    ...head,
-    ok: head.status >= 200 && head.status < 300,
+    ...init,
+    ok: init.status >= 200 && init.status < 300,
     body: null,
     text: async () => text,
     json: async () => JSON.parse(text),

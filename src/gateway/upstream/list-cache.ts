@@ -1,6 +1,6 @@
 /**
- * What upstreams have listed, in a file, so that a gateway that starts shows at once what it showed before it ended,
- * also of upstreams that are slow to start or gone. It is a cache: what cannot be read or written is done without.
+ * The lists of upstreams in a file. A gateway serves them right after its start, even if an upstream is slow to start or
+ * unreachable. Failures to read or write the file are ignored.
  */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -10,19 +10,19 @@ import type { Listed } from './connection.ts';
 export type ListCache = ReturnType<typeof listCache>;
 
 export function listCache(file: string) {
-  const kept = read(file);
+  const cached = read(file);
   return {
-    get: (upstream: string) => kept.get(upstream),
+    get: (upstream: string) => cached.get(upstream),
     set(upstream: string, listed: Listed) {
-      if (isListed(listed)) kept.set(upstream, listed);
-      else kept.delete(upstream);
+      if (isListed(listed)) cached.set(upstream, listed);
+      else cached.delete(upstream);
       try {
         mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-        // Never half a file: others may be starting.
-        writeFileSync(`${file}.${process.pid}`, JSON.stringify(Object.fromEntries(kept)), { mode: 0o600 });
+        // Written atomically: another gateway may be starting.
+        writeFileSync(`${file}.${process.pid}`, JSON.stringify(Object.fromEntries(cached)), { mode: 0o600 });
         renameSync(`${file}.${process.pid}`, file);
       } catch {
-        // The next start asks the upstreams, as the first one did.
+        // The next start waits for the upstreams.
       }
     },
   };
@@ -37,7 +37,7 @@ function read(file: string): Map<string, Listed> {
   }
 }
 
-/** Of an upstream without capabilities there is nothing to show, so nothing is gained by not waiting for it. */
+/** False for an upstream without capabilities: it lists nothing, so there is nothing to cache. */
 function isListed(value: unknown): boolean {
   return (
     isJsonObject(value) &&

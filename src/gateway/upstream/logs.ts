@@ -1,11 +1,10 @@
 /**
- * What upstreams log, on its way to those that want to hear it. Sessions of 2025-11-25 hear all of it from their level
- * on, as if they were connected themselves. A call of 2026-07-28 that names a level hears what is logged while it is
- * carried out, as long as its request is open: what came on the stream of the call itself, or, where an upstream does
- * not say which call it speaks of, everything, unless calls of several people are under way there.
+ * Forwards log messages of upstreams. Sessions of 2025-11-25 receive all messages at or above their level. A call of
+ * 2026-07-28 that names a level receives messages while its request is open: those on the stream of the call, and those
+ * without a known call unless calls of several owners are open on the upstream.
  *
- * An upstream of 2026-07-28 is told the level with each call. One of 2025-11-25 is asked for the most that anybody
- * wants at present; who wants less is spared the rest here.
+ * An upstream of 2026-07-28 gets the level with each call. One of 2025-11-25 gets the most verbose level that anybody
+ * requests, and the gateway filters the messages.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Transport } from '@modelcontextprotocol/client';
@@ -28,31 +27,31 @@ import type { UpstreamConnection } from './connection.ts';
 import type { Upstream } from './upstream.ts';
 import type { UpstreamCall } from './upstream-call.ts';
 
-/** What a session hears that has not said from which level on. */
-const usualLevel: LogLevel = 'info';
-/** How long a call waits at most for an upstream to take note of the level that it wants. */
-const patienceMs = 2_000;
+/** The level of a session that has not set one. */
+const defaultLevel: LogLevel = 'info';
+/** How long a call waits for an upstream to set its log level. */
+const setLevelTimeoutMs = 2_000;
 
-function isAtLeast(level: LogLevel, least: LogLevel): boolean {
-  return logLevels.indexOf(level) >= logLevels.indexOf(least);
+function isAtLeast(level: LogLevel, min: LogLevel): boolean {
+  return logLevels.indexOf(level) >= logLevels.indexOf(min);
 }
 
-/** The one with which everybody hears enough; undefined if nobody wants to hear anything. */
-function mostOf(levels: readonly LogLevel[]): LogLevel | undefined {
+/** The most verbose of these levels; undefined if there are none. */
+function mostVerboseOf(levels: readonly LogLevel[]): LogLevel | undefined {
   return logLevels.find((level) => levels.includes(level));
 }
 
 // --- Sessions -----------------------------------------------------------------------------------------------
 
 export class SessionLogs {
-  /** The streams of sessions, with the levels that they have set. */
+  /** The streams of sessions, and the levels that they have set. */
   readonly #sessions = new Map<LogStream, LogLevel | undefined>();
-  /** What all of them together want to hear, and whether any of them has said so. */
-  wish: { readonly level?: LogLevel | undefined; readonly isSaid: boolean } = { isSaid: false };
-  /** Is called when sessions want to hear more, or less. */
-  onWish: () => void = () => {};
+  /** The most verbose level of all sessions, and whether any session has set its level. */
+  wanted: { readonly level?: LogLevel | undefined; readonly isExplicit: boolean } = { isExplicit: false };
+  /** Called when `wanted` may have changed. */
+  onWantedChanged: () => void = () => {};
 
-  /** A session that joins has not set its level. */
+  /** Adds a session or sets its level. A new session has no level. */
   set(session: LogStream, level: LogLevel | undefined): void {
     this.#sessions.set(session, level);
     this.#changed();
@@ -64,103 +63,103 @@ export class SessionLogs {
     this.#changed();
   }
 
-  tell(message: LogMessage): void {
-    for (const [stream, level = usualLevel] of this.#sessions)
+  send(message: LogMessage): void {
+    for (const [stream, level = defaultLevel] of this.#sessions)
       if (isAtLeast(message.level, level)) stream.write(message);
   }
 
   #changed(): void {
-    const said = new Set(this.#sessions.values());
-    this.wish = {
-      level: mostOf([...said].map((level = usualLevel) => level)),
-      isSaid: logLevels.some((level) => said.has(level)),
+    const levels = new Set(this.#sessions.values());
+    this.wanted = {
+      level: mostVerboseOf([...levels].map((level = defaultLevel) => level)),
+      isExplicit: logLevels.some((level) => levels.has(level)),
     };
-    this.onWish();
+    this.onWantedChanged();
   }
 }
 
 // --- One upstream -------------------------------------------------------------------------------------------
 
-/** As much of an upstream as its log has to know. */
-export type LoggingUpstream = Pick<Upstream, 'name' | 'isAlone' | 'drives' | 'has' | 'request'> & {
+/** The part of an upstream that `UpstreamLogs` needs. */
+export type LoggingUpstream = Pick<Upstream, 'name' | 'isOnlyUpstream' | 'openCalls' | 'has' | 'request'> & {
   readonly connection: Pick<UpstreamConnection, 'isModern' | 'instance'>;
 };
 
 export class UpstreamLogs {
   readonly #upstream: LoggingUpstream;
   readonly #sessions: SessionLogs;
-  /** Requests that listen, with their task here once it is known. */
+  /** Open requests that receive logs, with their task once it is known. */
   readonly #open = new Map<CallLog, TaskId | undefined>();
-  /** Tasks that are being made, and that somebody wants to hear of. */
-  readonly #unknown = new Set<Promise<void>>();
-  /** The level that it was last asked for, and in which process or session. */
-  #asked: { readonly instance: string; readonly level: LogLevel } | undefined;
-  #asking: Promise<void> = Promise.resolve();
-  #nextAsking: Promise<void> | undefined;
+  /** Tasks in creation whose requests receive logs. */
+  readonly #creating = new Set<Promise<void>>();
+  /** The level that was last set, and the process or session in which that was. */
+  #requested: { readonly instance: string; readonly level: LogLevel } | undefined;
+  #syncing: Promise<void> = Promise.resolve();
+  #nextSync: Promise<void> | undefined;
 
   constructor(upstream: LoggingUpstream, sessions: SessionLogs) {
     this.#upstream = upstream;
     this.#sessions = sessions;
   }
 
-  /** A request that wants to hear what is logged while its task is carried out. */
+  /** Adds a request that receives the logs of its task. */
   readonly listen = (log: CallLog): Listening => {
     this.#open.set(log, undefined);
     return {
-      isFor: (making) => {
-        const known = making.then(
+      isFor: (creating) => {
+        const known = creating.then(
           (id) => {
             if (this.#open.has(log)) this.#open.set(log, id);
           },
           () => {},
         );
-        this.#unknown.add(known);
-        void known.then(() => this.#unknown.delete(known));
+        this.#creating.add(known);
+        void known.then(() => this.#creating.delete(known));
       },
       end: () => {
         this.#open.delete(log);
-        void this.ask();
+        void this.syncLevel();
       },
     };
   };
 
-  /** The metadata that a call of this drive goes to the upstream with. */
-  async metaFor(drive: UpstreamCall): Promise<JsonObject | undefined> {
+  /** The metadata of a call to the upstream. */
+  async metaFor(upstreamCall: UpstreamCall): Promise<JsonObject | undefined> {
     if (!this.#upstream.has('logging')) return undefined;
-    // A task may be under way before the request that made it has heard its name.
-    if (this.#unknown.size > 0) await Promise.all(this.#unknown);
-    const own = this.#logsOf(drive).map(({ level }) => level);
+    // A task may start before its request knows the task id.
+    if (this.#creating.size > 0) await Promise.all(this.#creating);
+    const own = this.#logsOf(upstreamCall).map(({ level }) => level);
     if (!this.#upstream.connection.isModern) {
-      if (own.length > 0) await this.askSoon();
+      if (own.length > 0) await this.syncLevelSoon();
       return undefined;
     }
-    const { level: sessions } = this.#sessions.wish;
-    const level = mostOf(sessions ? [...own, sessions] : own);
+    const { level: sessionLevel } = this.#sessions.wanted;
+    const level = mostVerboseOf(sessionLevel ? [...own, sessionLevel] : own);
     return level && { [logLevelKey]: level };
   }
 
-  /** It has logged something: on the stream of one call, or who knows of which. */
-  logged(params: JsonObject, drive: UpstreamCall | undefined): void {
+  /** Handles a log message, of one call or of an unknown call. */
+  logged(params: JsonObject, upstreamCall: UpstreamCall | undefined): void {
     const { level, logger, data } = params;
     if (!isLogLevel(level)) return;
-    const message = { level, logger: this.#nameOf(logger), data };
-    for (const log of this.#hearers(drive ?? this.#driveOf(params)))
+    const message = { level, logger: this.#loggerName(logger), data };
+    for (const log of this.#recipients(upstreamCall ?? this.#callOf(params)))
       if (isAtLeast(level, log.level)) log.write(message);
-    this.#sessions.tell(message);
+    this.#sessions.send(message);
   }
 
-  #nameOf(logger: unknown): string {
-    const { name, isAlone } = this.#upstream;
+  #loggerName(logger: unknown): string {
+    const { name, isOnlyUpstream } = this.#upstream;
     if (typeof logger !== 'string') return name;
-    return isAlone ? logger : `${name}/${logger}`;
+    return isOnlyUpstream ? logger : `${name}/${logger}`;
   }
 
-  #hearers(drive: UpstreamCall | undefined): readonly CallLog[] {
+  #recipients(upstreamCall: UpstreamCall | undefined): readonly CallLog[] {
     if (this.#open.size === 0) return [];
-    if (drive) return this.#logsOf(drive);
-    const { drives } = this.#upstream;
-    const owners = new Set(drives.map(({ owner }) => owner));
-    return owners.size > 1 ? [] : drives.flatMap((one) => this.#logsOf(one));
+    if (upstreamCall) return this.#logsOf(upstreamCall);
+    const { openCalls } = this.#upstream;
+    const owners = new Set(openCalls.map(({ owner }) => owner));
+    return owners.size > 1 ? [] : openCalls.flatMap((call) => this.#logsOf(call));
   }
 
   #logsOf({ task }: UpstreamCall): readonly CallLog[] {
@@ -168,70 +167,72 @@ export class UpstreamLogs {
     return [...this.#open].flatMap(([log, taskId]) => (taskId === task.id ? [log] : []));
   }
 
-  #driveOf({ _meta }: JsonObject): UpstreamCall | undefined {
-    const related = taskIn(_meta);
-    return related === undefined ? undefined : this.#upstream.drives.find(({ taskId }) => taskId === related);
+  #callOf({ _meta }: JsonObject): UpstreamCall | undefined {
+    const relatedId = taskIn(_meta);
+    return relatedId === undefined
+      ? undefined
+      : this.#upstream.openCalls.find(({ taskId }) => taskId === relatedId);
   }
 
-  // --- Asking for a level ---------------------------------------------------------------------------------
+  // --- Setting the level ----------------------------------------------------------------------------------
 
-  /** Sees to it that an upstream of 2025-11-25 logs what is wanted. One request at a time, and the last wish counts. */
-  ask(): Promise<void> {
-    this.#nextAsking ??= this.#asking.then(() => {
-      this.#nextAsking = undefined;
-      this.#asking = this.#ask();
-      return this.#asking;
+  /** Sets the wanted level on an upstream of 2025-11-25. One request at a time; the last level counts. */
+  syncLevel(): Promise<void> {
+    this.#nextSync ??= this.#syncing.then(() => {
+      this.#nextSync = undefined;
+      this.#syncing = this.#setLevel();
+      return this.#syncing;
     });
-    return this.#nextAsking;
+    return this.#nextSync;
   }
 
-  /** The same, and however long that takes nobody waits for it for long. */
-  askSoon(): Promise<void> {
-    return within(patienceMs, this.ask());
+  /** Calls `syncLevel`, but stops waiting after a timeout. */
+  syncLevelSoon(): Promise<void> {
+    return within(setLevelTimeoutMs, this.syncLevel());
   }
 
-  async #ask(): Promise<void> {
+  async #setLevel(): Promise<void> {
     const { instance } = this.#upstream.connection;
-    const level = this.#wanted();
-    const isAsked = this.#asked?.instance === instance && this.#asked.level === level;
-    if (!level || isAsked) return;
+    const level = this.#wantedLevel();
+    const isSet = this.#requested?.instance === instance && this.#requested.level === level;
+    if (!level || isSet) return;
     try {
       await this.#upstream.request('logging/setLevel', { level });
     } catch (error) {
-      // What it refuses once it refuses again; what got lost is said again when it is back.
+      // A lost request is sent again after the reconnect. A refused one is not repeated.
       if (!(error instanceof RemoteError)) return;
     }
-    this.#asked = { instance, level };
+    this.#requested = { instance, level };
   }
 
-  /** Undefined if it is to be left as it is. */
-  #wanted(): LogLevel | undefined {
+  /** Undefined if the level should not be set. */
+  #wantedLevel(): LogLevel | undefined {
     const { isModern, instance } = this.#upstream.connection;
     if (isModern !== false || !this.#upstream.has('logging')) return undefined;
-    const { level, isSaid } = this.#sessions.wish;
-    // What it logs unasked is good enough until somebody has said something else.
-    if (!isSaid && this.#open.size === 0 && this.#asked?.instance !== instance) return undefined;
+    const { level, isExplicit } = this.#sessions.wanted;
+    // Until somebody sets a level, the upstream's default applies.
+    if (!isExplicit && this.#open.size === 0 && this.#requested?.instance !== instance) return undefined;
     const calls = [...this.#open.keys()].map((log) => log.level);
-    return mostOf(level ? [...calls, level] : calls);
+    return mostVerboseOf(level ? [...calls, level] : calls);
   }
 }
 
-// --- Whose stream -------------------------------------------------------------------------------------------
+// --- Streams of calls -----------------------------------------------------------------------------------------
 
-/** While messages are handled that came on the stream of a call's answer: the key of the call. */
-const carrying = new AsyncLocalStorage<string>();
+/** Holds the key of the call whose stream is being read. */
+const callKeys = new AsyncLocalStorage<string>();
 
-/** The call on whose stream the message came that is being handled. */
-export function carryingCall(): string | undefined {
-  return carrying.getStore();
+/** The key of the call on whose stream the current message arrived. */
+export function currentCallKey(): string | undefined {
+  return callKeys.getStore();
 }
 
-/** A transport that gives each request a stream of its own, of which it is then known whose it is. */
-export function namingCalls<T extends Transport>(transport: T): T {
+/** Makes `currentCallKey` work for a transport with one stream per request. */
+export function trackStreams<T extends Transport>(transport: T): T {
   const send = transport.send.bind(transport);
   transport.send = (message, options) => {
     const key = 'params' in message ? message.params?._meta?.[idempotencyKey] : undefined;
-    return typeof key === 'string' ? carrying.run(key, () => send(message, options)) : send(message, options);
+    return typeof key === 'string' ? callKeys.run(key, () => send(message, options)) : send(message, options);
   };
   return transport;
 }

@@ -1,7 +1,7 @@
 /**
- * A call of an upstream as a durable task. The handler holds nothing: whatever it awaits is a step that gives the next
- * event of the call, or a question to whoever made it. So a gateway that was killed knows from the journal how far the
- * call was: whether it may have begun, under which name the upstream knows it, what was asked and what was answered.
+ * A call to an upstream as a durable task. Each await of the handler is a step that returns the next event of the call,
+ * or a question to the caller. So after a crash the journal shows whether the call may have started, the id of the
+ * upstream's task, the questions and the answers.
  */
 import type { TaskContext } from '../../engine/handlers/context.ts';
 import type { Schema } from '../../engine/handlers/schema.ts';
@@ -14,7 +14,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
 import { CancellableWait } from '../../remote-tasks/retry-loop.ts';
 import type { Head } from '../../server/calls/tool-call.ts';
-import { failureOfCall, resultOf, type UpstreamOutcome } from './call-outcome.ts';
+import { failureOfCall, resultFrom, type UpstreamOutcome } from './call-outcome.ts';
 import type { Call, Upstream } from './upstream.ts';
 import {
   type Conversation,
@@ -23,7 +23,7 @@ import {
   type UpstreamEvent,
 } from './upstream-call.ts';
 
-/** The engine's tool for all calls of an upstream, whichever of its tools they are for. */
+/** The engine's tool for all calls to an upstream, for any of its tools. */
 export function relayTool(upstream: Upstream): DurableTool {
   const name = `upstream/${upstream.name}`;
   const { retry: _, task, ...policy } = upstream.config.policy;
@@ -46,62 +46,63 @@ export function relayTool(upstream: Upstream): DurableTool {
   };
 }
 
-/** The same, with what is said of one of its tools. */
+/** The same tool with the policy of one of the upstream's tools. */
 export function relayToolFor(base: DurableTool, upstream: Upstream, tool: string): DurableTool {
   const { retry: _, concurrency: _limit, joinable = true, ...policy } = upstream.policy(tool);
   const { task, retentionMs, deadlineMs } = durable(policy);
   return { ...base, task, retentionMs, deadlineMs, joinable };
 }
 
-// --- An answer that comes at once needs no task -----------------------------------------------------------
+// --- A fast answer needs no task --------------------------------------------------------------------------
 
-const headMs = 100;
+/** A call that is answered within this time gets no task. */
+const directAnswerMs = 100;
 
-/** Calls that began before there was a task of them, by the ticket that is in the input of the task. */
-const begunCalls = new Map<string, UpstreamCall>();
+/** Calls that started before their task was created, by the ticket in the input of the task. */
+const startedCalls = new Map<string, UpstreamCall>();
 
-/** Begins a call before there is a task of it. */
-export function headOf(upstream: Upstream, call: Call): Head {
+/** Starts a call before its task is created. */
+export function startBeforeTask(upstream: Upstream, call: Call): Head {
   return async (owner, signal) => {
-    const drive = new UpstreamCall(owner);
-    const onAbort = () => void drive.cancel();
+    const upstreamCall = new UpstreamCall(owner);
+    const onAbort = () => void upstreamCall.cancel();
     signal.addEventListener('abort', onAbort, { once: true });
     const ticket = newId();
-    upstream.send(drive, call, ticket);
-    const ending = await drive.endWithin(headMs);
+    upstream.send(upstreamCall, call, ticket);
+    const ending = await upstreamCall.outcomeWithin(directAnswerMs);
     signal.removeEventListener('abort', onAbort);
-    // What broke off may be worth another try, which is for a task to make.
+    // Only a task can retry a broken call.
     if (ending && ending.kind !== 'broken' && ending.kind !== 'unreachable')
       return { outcome: outcomeOfEnding(ending, `"${call.name}" of "${upstream.name}"`) };
-    begunCalls.set(ticket, drive);
+    startedCalls.set(ticket, upstreamCall);
     return {
       input: { ...call, ticket },
       abandon: () => {
-        begunCalls.delete(ticket);
-        void drive.cancel();
+        startedCalls.delete(ticket);
+        void upstreamCall.cancel();
       },
     };
   };
 }
 
-/** The call that began before its task. Only the first pass in the same process finds it. */
-function takeBegun({ ticket = '' }: Call): UpstreamCall | undefined {
-  const drive = begunCalls.get(ticket);
-  begunCalls.delete(ticket);
-  return drive;
+/** The call that started before its task. Only the first pass in the same process finds it. */
+function takeStarted({ ticket = '' }: Call): UpstreamCall | undefined {
+  const upstreamCall = startedCalls.get(ticket);
+  startedCalls.delete(ticket);
+  return upstreamCall;
 }
 
-/** A ticket is for the call that was under way when its task was made, and for no other. */
+/** A rerun must not use the ticket: it belongs to the original call. */
 function withoutTicket(call: Json): Json {
   if (!isJsonObject(call)) return call;
   const { ticket: _, ...rest } = call;
   return rest;
 }
 
-/** Nothing of it is kept, and what came as JSON goes on as it came. */
+/** The outcome of a call without a task. It is JSON already and not stored, so it needs no validation. */
 function outcomeOfEnding(ending: UpstreamOutcome, what: string): Outcome {
   try {
-    const value = resultOf(ending, what);
+    const value = resultFrom(ending, what);
     return value.isError === true
       ? { kind: 'result', isError: true, value }
       : { kind: 'result', isError: false, value };
@@ -119,118 +120,118 @@ class Relay {
   readonly #call: Call;
   readonly #task: TaskContext;
   readonly #conversation: Conversation;
-  readonly #what: string;
-  readonly #mayHaveBegun: (from: number) => boolean;
-  #drive: UpstreamCall;
-  #leave = () => {};
+  readonly #label: string;
+  readonly #mayHaveStarted: (from: number) => boolean;
+  #upstreamCall: UpstreamCall;
+  #releaseSlot = () => {};
 
   constructor(upstream: Upstream, call: Call, task: TaskContext) {
     this.#upstream = upstream;
     this.#call = call;
     this.#task = task;
-    const begun = takeBegun(call);
-    this.#drive = begun ?? new UpstreamCall(task.owner);
-    this.#drive.task = task;
-    this.#conversation = this.#drive.conversation;
-    // One that began before its task is known to whoever began it, and to nobody after that.
-    this.#mayHaveBegun = (from) => (call.ticket === undefined ? task.pass > from : begun === undefined);
-    this.#what = `"${call.name}" of "${upstream.name}"`;
+    const started = takeStarted(call);
+    this.#upstreamCall = started ?? new UpstreamCall(task.owner);
+    this.#upstreamCall.task = task;
+    this.#conversation = this.#upstreamCall.conversation;
+    // Only the process that started a call before its task knows its state.
+    this.#mayHaveStarted = (from) => (call.ticket === undefined ? task.pass > from : started === undefined);
+    this.#label = `"${call.name}" of "${upstream.name}"`;
   }
 
   async run(): Promise<JsonObject> {
     const task = this.#task;
-    const from = await this.#takePlace();
+    const from = await this.#acquireSlot();
     let remote: RemoteTaskEvent | undefined;
-    let event = await this.#step('call', 1, (key) => this.#begin(from, key));
+    let event = await this.#step('call', 1, (key) => this.#start(from, key));
     for (let attempt = 1; event.type !== 'end'; ) {
       if (event.type === 'task') remote = event;
       if (event.type === 'question') void this.#answer(event.key, event.question);
       if (event.type !== 'again') {
-        event = await this.#step('next', attempt, (key) => this.#goOn(remote, key));
+        event = await this.#step('next', attempt, (key) => this.#resume(remote, key));
         continue;
       }
       await task.sleep(event.afterMs);
       attempt++;
       remote = undefined;
-      this.#drive = new UpstreamCall(task.owner, this.#conversation);
-      this.#drive.task = task;
-      event = await this.#step('call', attempt, (key) => this.#begin(0, key));
+      this.#upstreamCall = new UpstreamCall(task.owner, this.#conversation);
+      this.#upstreamCall.task = task;
+      event = await this.#step('call', attempt, (key) => this.#start(0, key));
     }
-    return resultOf(event.ending, this.#what);
+    return resultFrom(event.ending, this.#label);
   }
 
-  /** The pass in which the call begins: later ones do not know whether it did. */
-  async #takePlace(): Promise<number> {
+  /** The pass in which the call starts. A later pass does not know whether it did. */
+  async #acquireSlot(): Promise<number> {
     const { name, isLimited = false } = this.#call;
     if (!isLimited) return 1;
     return this.#task.step('place', async ({ signal }) => {
       const slots = this.#upstream.slots.get(name);
-      if (slots) this.#leave = await slots.acquire(new CancellableWait(signal));
+      if (slots) this.#releaseSlot = await slots.acquire(new CancellableWait(signal));
       return this.#task.pass;
     });
   }
 
-  #begin(from: number, key: string): void {
-    if (this.#drive.isBegun) return;
-    if (this.#mayHaveBegun(from) && !this.#upstream.isSafe(this.#call.name))
-      return this.#drive.lose(
-        `The gateway ended while ${this.#what} was being called. Whether it was carried out is not known.`,
+  #start(from: number, key: string): void {
+    if (this.#upstreamCall.hasStarted) return;
+    if (this.#mayHaveStarted(from) && !this.#upstream.isSafe(this.#call.name))
+      return this.#upstreamCall.markLost(
+        `The gateway stopped during the call of ${this.#label}. It may have been executed.`,
       );
-    this.#upstream.send(this.#drive, this.#call, key);
+    this.#upstream.send(this.#upstreamCall, this.#call, key);
   }
 
-  /** In a later pass the drive is another: it finds the call again, if anybody can. */
-  #goOn(remote: RemoteTaskEvent | undefined, key: string): void {
-    if (this.#drive.isBegun) return;
-    if (!remote) return this.#begin(0, key);
-    if (this.#upstream.resume(this.#drive, this.#call, remote)) return;
-    if (this.#upstream.isSafe(this.#call.name)) this.#upstream.send(this.#drive, this.#call, key);
+  /** A later pass has a new `UpstreamCall`, which resumes the call if possible. */
+  #resume(remote: RemoteTaskEvent | undefined, key: string): void {
+    if (this.#upstreamCall.hasStarted) return;
+    if (!remote) return this.#start(0, key);
+    if (this.#upstream.resume(this.#upstreamCall, this.#call, remote)) return;
+    if (this.#upstream.isSafe(this.#call.name)) this.#upstream.send(this.#upstreamCall, this.#call, key);
     else
-      this.#drive.lose(
-        `The gateway ended, and with it the process of "${this.#upstream.name}" that worked on ${this.#what}. How far it came is not known.`,
+      this.#upstreamCall.markLost(
+        `The gateway stopped during ${this.#label}, and the process of "${this.#upstream.name}" with it. The call may have been executed in part.`,
       );
   }
 
   #step(name: 'call' | 'next', attempt: number, act: (key: string) => void): Promise<Event> {
-    return this.#task.step(name, ({ signal, key }) => this.#attended(signal, attempt, () => act(key)));
+    return this.#task.step(name, ({ signal, key }) => this.#nextEvent(signal, attempt, () => act(key)));
   }
 
-  /** The next event. If the step is stopped, the upstream is told only when the task itself has ended. */
-  async #attended(signal: AbortSignal, attempt: number, act: () => void): Promise<Event> {
+  /** The next event. If the step is aborted, the upstream's task is cancelled only if this task has ended. */
+  async #nextEvent(signal: AbortSignal, attempt: number, act: () => void): Promise<Event> {
     const onAbort = () =>
       queueMicrotask(() => {
-        this.#leave();
-        if (this.#task.signal.aborted) void this.#drive.cancel();
-        else this.#drive.detach();
+        this.#releaseSlot();
+        if (this.#task.signal.aborted) void this.#upstreamCall.cancel();
+        else this.#upstreamCall.detach();
       });
     signal.addEventListener('abort', onAbort, { once: true });
     act();
-    const event = await this.#drive.next();
+    const event = await this.#upstreamCall.next();
     signal.removeEventListener('abort', onAbort);
     if (event.type !== 'end') return event;
     const { kind } = event.ending;
     const retry = this.#upstream.retry(this.#call.name);
     if ((kind === 'unreachable' || kind === 'broken') && attempt < retry.attempts)
       return { type: 'again', afterMs: restAfter(retry, attempt) };
-    this.#leave();
+    this.#releaseSlot();
     return event;
   }
 
   // --- Questions ------------------------------------------------------------------------------------------
 
-  /** Beside the call, which goes on meanwhile. */
+  /** Runs concurrently with the call. */
   async #answer(key: string, question: JsonObject): Promise<void> {
-    const answer = this.#conversation.open(key);
-    const given = await this.#asked(key, question).catch((error: unknown) => {
+    const pending = this.#conversation.open(key);
+    const answer = await this.#askCaller(key, question).catch((error: unknown) => {
       if (error instanceof CannotBeAsked) return undefined;
       throw error;
     });
-    answer.resolve(given);
+    pending.resolve(answer);
   }
 
-  #asked(key: string, question: JsonObject): Promise<JsonObject> {
+  #askCaller(key: string, question: JsonObject): Promise<JsonObject> {
     const task = this.#task;
-    // Where a question has no name of its own, what it is known by means nothing to people.
+    // A key that begins with `~` is a digest, which means nothing to people.
     const name = key.startsWith('~') ? 'question' : key;
     const message = [question.message, question.problem].filter((text) => text !== undefined).join(' ');
     const ask = task.ask as (key: string, question: object) => Promise<JsonObject>;
@@ -247,7 +248,7 @@ class Relay {
   }
 }
 
-/** A schema that came over the wire: it is shown as it is, and what answers it is judged where answers come in. */
+/** A schema from the wire. Answers are validated where they are received, so `validate` accepts everything. */
 function schemaOf(schema: JsonObject): Schema {
   return {
     '~standard': {

@@ -1,6 +1,6 @@
 /**
- * One call on its way through an upstream, for as long as the pass of its task lives in this process. It tells what
- * happens as events, one at a time; each is a value that the journal keeps.
+ * One call to an upstream, during one pass of its task. It produces events one at a time. Each event is a JSON value
+ * that is recorded in the journal.
  */
 
 import type { TaskHandle } from '../../client/call-handle.ts';
@@ -10,7 +10,7 @@ import type { TaskContext } from '../../engine/handlers/context.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Owner } from '../../model/task.ts';
 import { within } from '../../runtime/timeout.ts';
-import { endingOfError, lost, type UpstreamOutcome } from './call-outcome.ts';
+import { lost, outcomeOfError, type UpstreamOutcome } from './call-outcome.ts';
 import type { Upstream } from './upstream.ts';
 
 export type UpstreamEvent =
@@ -18,12 +18,12 @@ export type UpstreamEvent =
   | { readonly type: 'question'; readonly key: string; readonly question: JsonObject }
   | { readonly type: 'end'; readonly ending: UpstreamOutcome };
 
-/** The upstream has made a task of the call: what it takes to find it again. */
+/** The upstream has created a task for the call. Contains what is needed to resume it. */
 export interface RemoteTaskEvent {
   readonly type: 'task';
   readonly taskId: string;
   readonly dialect: string;
-  /** Of the connection on which it was made; a process that was spawned takes its tasks with it. */
+  /** The connection on which the task was created. The tasks of a spawned process end with it. */
   readonly instance: string;
   readonly session?: KnownSession;
 }
@@ -34,17 +34,17 @@ export class UpstreamCall {
   readonly owner: Owner;
   readonly conversation: Conversation;
   readonly #events: UpstreamEvent[] = [];
-  readonly #over = new AbortController();
+  readonly #detached = new AbortController();
   readonly #answered = Promise.withResolvers<void>();
-  /** How often each question has been answered here. */
-  readonly #given = new Map<string, number>();
-  /** The task here, once there is one: it is told how far the call is. */
+  /** How often each question has been answered in this pass. */
+  readonly #answerCounts = new Map<string, number>();
+  /** The gateway's task, once it exists. It receives progress and status messages. */
   task: Reporting | undefined;
-  /** The call as our client holds it, once the upstream has answered. */
+  /** The client's handle, once the upstream has answered. */
   handle: TaskHandle | undefined;
-  isBegun = false;
-  /** Its questions that wait for an answer. */
-  asking = 0;
+  hasStarted = false;
+  /** The number of questions that wait for an answer. */
+  openQuestions = 0;
   #wake: (() => void) | undefined;
 
   constructor(owner: Owner, conversation = new Conversation()) {
@@ -52,49 +52,49 @@ export class UpstreamCall {
     this.conversation = conversation;
   }
 
-  /** The upstream's name for it, once there is one. */
+  /** The id of the upstream's task, if there is one. */
   get taskId(): string | undefined {
     return this.handle?.taskId;
   }
 
-  /** Resolves when the upstream has said whether the call is a task. */
+  /** Resolves when it is known whether the call is a task of the upstream. */
   get answered(): Promise<void> {
     return this.#answered.promise;
   }
 
-  /** Resolves when the call has ended. Nothing that goes wrong is thrown: it is told as the end. */
+  /** Resolves when the call has ended. Never rejects: an error becomes the `end` event. */
   async start(
-    upstream: Pick<Upstream, 'remoteOf' | 'left'>,
-    begin: (signal: AbortSignal) => Promise<TaskHandle>,
+    upstream: Pick<Upstream, 'remoteTaskOf' | 'release'>,
+    send: (signal: AbortSignal) => Promise<TaskHandle>,
     isResumed = false,
   ): Promise<void> {
-    this.isBegun = true;
+    this.hasStarted = true;
     try {
-      const handle = await begin(this.#over.signal);
+      const handle = await send(this.#detached.signal);
       this.handle = handle;
       if (handle.taskId !== undefined) {
-        if (!isResumed) this.#tell(upstream.remoteOf(handle));
+        if (!isResumed) this.#emit(upstream.remoteTaskOf(handle));
         void this.#report(handle).catch(() => {});
       }
       this.#answered.resolve();
-      this.#tell({ type: 'end', ending: { kind: 'result', result: await handle.result() } });
+      this.#emit({ type: 'end', ending: { kind: 'result', result: await handle.result() } });
     } catch (error) {
-      this.#tell({ type: 'end', ending: endingOfError(error) });
+      this.#emit({ type: 'end', ending: outcomeOfError(error) });
     } finally {
       this.#answered.resolve();
-      upstream.left(this);
+      upstream.release(this);
     }
   }
 
-  /** It cannot be found again: nobody will ever know. */
-  lose(why: string): void {
-    this.isBegun = true;
-    this.#tell({ type: 'end', ending: lost(why) });
+  /** The call cannot be resumed, so its outcome stays unknown. */
+  markLost(why: string): void {
+    this.hasStarted = true;
+    this.#emit({ type: 'end', ending: lost(why) });
   }
 
-  /** The end, if nothing else comes before it and it comes soon. */
-  async endWithin(ms: number): Promise<UpstreamOutcome | undefined> {
-    if (this.#events.length === 0) await within(ms, this.#news());
+  /** The outcome, if the call ends within this time without another event. */
+  async outcomeWithin(ms: number): Promise<UpstreamOutcome | undefined> {
+    if (this.#events.length === 0) await within(ms, this.#eventAdded());
     const [event] = this.#events;
     return event?.type === 'end' ? event.ending : undefined;
   }
@@ -103,41 +103,41 @@ export class UpstreamCall {
     for (;;) {
       const event = this.#events.shift();
       if (event) return event;
-      await this.#news();
+      await this.#eventAdded();
     }
   }
 
-  #news(): Promise<void> {
+  #eventAdded(): Promise<void> {
     return new Promise((resolve) => {
       this.#wake = resolve;
     });
   }
 
-  /** A question of the upstream, to be answered by whoever made the call. */
+  /** Passes a question of the upstream to the caller. */
   async ask({ key: name, ...question }: Question, signal: AbortSignal): Promise<Answer> {
-    const times = (this.#given.get(name) ?? 0) + 1;
-    const key = times === 1 ? name : `${name}~${times}`;
-    // What was asked before a restart is asked already.
+    const count = (this.#answerCounts.get(name) ?? 0) + 1;
+    const key = count === 1 ? name : `${name}~${count}`;
+    // A question from before a restart is in the journal already.
     if (!this.conversation.has(key))
-      this.#tell({ type: 'question', key, question: question as unknown as JsonObject });
-    this.asking++;
+      this.#emit({ type: 'question', key, question: question as unknown as JsonObject });
+    this.openQuestions++;
     const { promise } = this.conversation.open(key);
-    const answer = await unlessAborted(promise, signal).finally(() => this.asking--);
-    this.#given.set(name, times);
-    if (!answer) throw new Error('Nobody answered.');
+    const answer = await unlessAborted(promise, signal).finally(() => this.openQuestions--);
+    this.#answerCounts.set(name, count);
+    if (!answer) throw new Error('The question was not answered.');
     return answer as Answer;
   }
 
-  /** The task has ended here; the upstream is told. */
+  /** The gateway's task has ended: cancels the task of the upstream. */
   async cancel(): Promise<void> {
     if (this.taskId !== undefined) await this.handle?.cancel().catch(() => {});
     this.detach();
   }
 
-  /** Nobody waits here any more. */
+  /** Stops waiting. The upstream continues. */
   detach(): void {
     this.handle?.detach();
-    this.#over.abort();
+    this.#detached.abort();
   }
 
   async #report(handle: TaskHandle): Promise<void> {
@@ -153,7 +153,7 @@ export class UpstreamCall {
     if (message !== undefined) this.task?.setStatusMessage(message);
   }
 
-  #tell(event: UpstreamEvent): void {
+  #emit(event: UpstreamEvent): void {
     this.#events.push(event);
     this.#wake?.();
   }
@@ -171,11 +171,11 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
 // --- Questions and answers ---------------------------------------------------------------------------------
 
 /**
- * What was asked in one call, and answered, as far as the handler of its task has come. A replayed handler fills it
- * again from the journal, so that a question which an upstream repeats after a restart is not put to anyone twice.
+ * The questions and answers of one call. A replayed handler fills it again from the journal, so that a question that an
+ * upstream repeats after a restart is not asked twice.
  */
 export class Conversation extends Map<string, PromiseWithResolvers<JsonObject | undefined>> {
-  /** The answer to a question; undefined if nobody can or will answer. */
+  /** The answer to a question; undefined if it cannot be asked. */
   open(key: string): PromiseWithResolvers<JsonObject | undefined> {
     const answer = this.get(key) ?? Promise.withResolvers();
     this.set(key, answer);

@@ -1,4 +1,4 @@
-/** A server behind the gateway: what is said about its tools, and the calls that are under way on it. */
+/** A server behind the gateway: the policies of its tools, and its open calls. */
 
 import type { TaskHandle } from '../../client/call-handle.ts';
 import { type CallRecord, callRegistryInMemory, newRecord } from '../../client/call-registry.ts';
@@ -23,45 +23,45 @@ import type { RemoteTaskEvent, UpstreamCall } from './upstream-call.ts';
 export interface Call {
   readonly name: string;
   readonly arguments: JsonObject;
-  /** Its tool had a limit of its own when it was made, which the journal must not forget. */
+  /** True if the tool had a limit of its own when the task was created. Replay depends on it. */
   readonly isLimited?: boolean;
-  /** Under which its drive waits for the task, if it began before there was one. */
+  /** Finds the `UpstreamCall` of a call that started before its task was created. */
   readonly ticket?: string;
 }
 
 export interface UpstreamParts extends Pick<ConnectionParts, 'version' | 'listed'> {
   readonly events: Pick<ConnectionEvents, 'changed' | 'failed' | 'notified'>;
   readonly sessionLogs: SessionLogs;
-  readonly isAlone: boolean;
+  readonly isOnlyUpstream: boolean;
 }
 
-/** Before a call that could not be sent is given up. */
+/** How long a call waits for the connection before it fails. */
 const reconnectTimeout = '5s';
-/** Upstreams whose task asks before they have said that it is one. */
-const attributionMs = 5_000;
+/** A question may name a task before the upstream has answered the call. This is how long it waits for that. */
+const taskIdTimeoutMs = 5_000;
 
 export class Upstream {
   readonly name: string;
   readonly config: UpstreamConfig;
-  /** Was it known what it lists before it was asked? */
-  readonly isKnown: boolean;
+  /** True if the lists of an earlier process are available. */
+  readonly isListCached: boolean;
   readonly logs: UpstreamLogs;
   readonly connection: UpstreamConnection;
   /** Limits the concurrent calls of the tools that have a limit of their own. */
   readonly slots: ReadonlyMap<string, Semaphore>;
-  /** There is no other. */
-  readonly isAlone: boolean;
-  /** Calls are remembered by their tasks; here only while they are under way. */
-  readonly #handles = callRegistryInMemory((record) => record);
-  /** By the key that the call was made with. */
-  readonly #drives = new Map<string, UpstreamCall>();
+  /** True if the gateway has no other upstream. */
+  readonly isOnlyUpstream: boolean;
+  /** Records of open calls only: the durable record is the task's journal. */
+  readonly #registry = callRegistryInMemory((record) => record);
+  /** By the idempotency key of the call. */
+  readonly #openCalls = new Map<string, UpstreamCall>();
   readonly #attribution = new Attribution();
 
   constructor(name: string, config: UpstreamConfig, parts: UpstreamParts) {
     this.name = name;
     this.config = config;
-    this.isKnown = parts.listed !== undefined;
-    this.isAlone = parts.isAlone;
+    this.isListCached = parts.listed !== undefined;
+    this.isOnlyUpstream = parts.isOnlyUpstream;
     const limits = Object.entries(config.tools).flatMap(([tool, { concurrency }]) =>
       concurrency === undefined ? [] : [[tool, new Semaphore(concurrency)] as const],
     );
@@ -70,19 +70,19 @@ export class Upstream {
       ...parts,
       name,
       target: config.target,
-      handles: this.#handles,
-      answer: async (question, signal) => (await this.#askingDrive(question)).ask(question, signal),
+      registry: this.#registry,
+      answer: async (question, signal) => (await this.#findAsking(question)).ask(question, signal),
       events: {
         ...parts.events,
-        logged: (params, key = '') => this.logs.logged(params, this.#drives.get(key)),
-        opened: () => void this.logs.ask(),
+        logged: (params, key = '') => this.logs.logged(params, this.#openCalls.get(key)),
+        opened: () => void this.logs.syncLevel(),
       },
     });
     this.logs = new UpstreamLogs(this, parts.sessionLogs);
   }
 
-  get drives(): readonly UpstreamCall[] {
-    return [...this.#drives.values()];
+  get openCalls(): readonly UpstreamCall[] {
+    return [...this.#openCalls.values()];
   }
 
   get listed(): Listed {
@@ -93,14 +93,14 @@ export class Upstream {
     return isJsonObject(this.listed.capabilities[capability]);
   }
 
-  // --- What it says of its tools --------------------------------------------------------------------------
+  // --- Policies of tools ----------------------------------------------------------------------------------
 
   policy(tool: string): Policy {
     const { policy, tools } = this.config;
     return { ...policy, ...(Object.hasOwn(tools, tool) && tools[tool]) };
   }
 
-  /** Does it do no harm if the tool is called twice? */
+  /** True if it is safe to call the tool twice. */
   isSafe(tool: string): boolean {
     const { idempotent } = this.policy(tool);
     if (idempotent !== undefined) return idempotent;
@@ -122,141 +122,142 @@ export class Upstream {
   }
 
   /** Sends a call. */
-  send(drive: UpstreamCall, { name, arguments: input }: Call, idempotencyKey: string): void {
-    void drive.start(this, async (signal) => {
+  send(upstreamCall: UpstreamCall, { name, arguments: input }: Call, idempotencyKey: string): void {
+    void upstreamCall.start(this, async (signal) => {
       await this.#attribution.settled;
-      this.#drives.set(idempotencyKey, drive);
+      this.#openCalls.set(idempotencyKey, upstreamCall);
       const client = await this.connection.ready();
-      const _meta = await this.logs.metaFor(drive);
+      const _meta = await this.logs.metaFor(upstreamCall);
       const params = { name, arguments: input, ...(_meta && { _meta }) };
       return client.start('tools/call', params, {
         signal,
         idempotencyKey,
         cancelOnAbort: true,
         reconnectTimeout,
-        answer: (question, over) => drive.ask(question, over),
-        onProgress: (progress) => drive.progress(progress),
+        answer: (question, signal) => upstreamCall.ask(question, signal),
+        onProgress: (progress) => upstreamCall.progress(progress),
       });
     });
   }
 
-  /** Goes back to a task that an earlier process, or an earlier pass, has met. False if that is not possible. */
-  resume(drive: UpstreamCall, call: Call, remote: RemoteTaskEvent): boolean {
-    // A process of ours ended with us.
-    if ('command' in this.config.target && remote.instance !== this.connection.instance) return false;
-    const record = recordOf(this.name, call, remote);
-    const begin = async () => {
-      this.#drives.set(record.id, drive);
-      const client = await this.connection.clientOf(remote.session);
-      this.#handles.save(record);
-      return client.resume(record.id, { answer: (question, over) => drive.ask(question, over) });
+  /** Resumes a task that an earlier process or pass has found. False if that is not possible. */
+  resume(upstreamCall: UpstreamCall, call: Call, remoteTask: RemoteTaskEvent): boolean {
+    // A program that the gateway spawned has exited with it.
+    if ('command' in this.config.target && remoteTask.instance !== this.connection.instance) return false;
+    const record = recordOf(this.name, call, remoteTask);
+    const start = async () => {
+      this.#openCalls.set(record.id, upstreamCall);
+      const client = await this.connection.clientFor(remoteTask.session);
+      this.#registry.save(record);
+      return client.resume(record.id, { answer: (question, signal) => upstreamCall.ask(question, signal) });
     };
-    void drive.start(this, begin, true);
+    void upstreamCall.start(this, start, true);
     return true;
   }
 
-  /** What has to be known of a task to come back to it. */
-  remoteOf(handle: TaskHandle): RemoteTaskEvent {
+  /** What a later pass needs to resume the task. */
+  remoteTaskOf(handle: TaskHandle): RemoteTaskEvent {
     const { instance, session } = this.connection;
-    const dialect = this.#handles.get(handle.id)?.dialect ?? '';
+    const dialect = this.#registry.get(handle.id)?.dialect ?? '';
     return { type: 'task', taskId: handle.taskId!, dialect, instance, ...(session && { session }) };
   }
 
-  /** The call has ended, or nobody waits for it any more. */
-  left(drive: UpstreamCall): void {
-    for (const [key, other] of this.#drives) if (other === drive) this.#drives.delete(key);
-    this.#attribution.look();
-    if (drive.handle) this.#handles.delete(drive.handle.id);
+  /** The call has ended, or nobody waits for it any longer. */
+  release(upstreamCall: UpstreamCall): void {
+    for (const [key, other] of this.#openCalls) if (other === upstreamCall) this.#openCalls.delete(key);
+    this.#attribution.recheck();
+    if (upstreamCall.handle) this.#registry.delete(upstreamCall.handle.id);
   }
 
   // --- Questions ------------------------------------------------------------------------------------------
 
-  /** What is asked by a request of its own says at most which task asks it. */
-  async #askingDrive({ taskId }: Question): Promise<UpstreamCall> {
+  /** A pushed question names its task at most, never its call. */
+  async #findAsking({ taskId }: Question): Promise<UpstreamCall> {
     if (taskId !== undefined) {
-      const known = () => this.drives.find((drive) => drive.taskId === taskId);
-      if (!known()) await within(attributionMs, Promise.all(this.drives.map(({ answered }) => answered)));
-      const asking = known();
+      const findCall = () => this.openCalls.find((upstreamCall) => upstreamCall.taskId === taskId);
+      if (!findCall())
+        await within(taskIdTimeoutMs, Promise.all(this.openCalls.map(({ answered }) => answered)));
+      const asking = findCall();
       if (asking) return asking;
     }
-    return this.#attribution.onlyOne(() => {
-      const idle = this.drives.filter(({ asking }) => asking === 0);
-      const plain = idle.filter((drive) => drive.taskId === undefined);
+    return this.#attribution.attribute(() => {
+      const idle = this.openCalls.filter(({ openQuestions }) => openQuestions === 0);
+      const plain = idle.filter((upstreamCall) => upstreamCall.taskId === undefined);
       return plain.length > 0 ? plain : idle;
     });
   }
 }
 
-function recordOf(server: string, { name, arguments: input }: Call, remote: RemoteTaskEvent): CallRecord {
-  const { dialect, taskId } = remote;
+function recordOf(server: string, { name, arguments: input }: Call, remoteTask: RemoteTaskEvent): CallRecord {
+  const { dialect, taskId } = remoteTask;
   const params = { name, arguments: input };
   return { ...newRecord({ server, method: 'tools/call', params }), dialect, taskId };
 }
 
-// --- Whose call asks --------------------------------------------------------------------------------------
+// --- Attribution of questions --------------------------------------------------------------------------------------
 
-/** How long is waited for only one to be left: before the question is refused, or the last call is taken for it. */
-const patienceMs = { known: 30_000, anonymous: 2_000 };
+/** How long a question waits until only one call is left. Then known owners get an error, and anonymous ones a guess. */
+const attributionTimeoutMs = { known: 30_000, anonymous: 2_000 };
 
 export class NotAttributed extends HoldfastError {
   constructor() {
     super(
       'NOT_ATTRIBUTED',
-      'Several callers have calls under way there, and it is not known which of them is asked.',
+      'Several callers have open calls on this server, and the question does not name one of them.',
     );
   }
 }
 
-/** A question that waits to be attributed. */
+/** A question that waits for its call. */
 interface Waiting {
-  readonly look: () => void;
-  /** The calls that other questions were attributed to while this one waited. */
-  readonly taken: Set<UpstreamCall>;
+  readonly check: () => void;
+  /** Calls that other questions were attributed to in the meantime. */
+  readonly attributed: Set<UpstreamCall>;
 }
 
 /**
- * On a connection of 2025-11-25 a question says at most which task it belongs to; it could come from any of several
- * plain calls. If these are not all of one person, no further call begins until only one is left, which then is the one
- * that asks: people who are known are never asked in each other's place. Callers that nobody can tell apart share all
- * they have: after a while the last of their calls is taken, and questions that wait at the same time are taken to come
- * from different calls.
+ * Finds the call that asks a question. On a connection of 2025-11-25 a question names its task at most, so it can come
+ * from any of several plain calls. If these belong to different owners, no further call starts until only one is left;
+ * that one asks. So a known owner never gets the question of another owner. Anonymous callers cannot be distinguished:
+ * after a timeout the latest call is chosen, and simultaneous questions go to different calls.
  */
 export class Attribution {
   readonly #waiting = new Set<Waiting>();
   #settled: PromiseWithResolvers<void> | undefined;
 
-  /** Resolves when no question waits to be attributed. */
+  /** Resolves when no question waits for its call. */
   get settled(): Promise<void> | undefined {
     return this.#settled?.promise;
   }
 
-  /** A call has ended. */
-  look(): void {
-    for (const { look } of this.#waiting) look();
+  /** To be called when a call has ended. */
+  recheck(): void {
+    for (const { check } of this.#waiting) check();
   }
 
-  /** The one of the candidates, the last to begin at the end, that asks. */
-  async onlyOne(candidates: () => readonly UpstreamCall[]): Promise<UpstreamCall> {
+  /** The candidate that asks. Candidates are in the order of their start. */
+  async attribute(candidates: () => readonly UpstreamCall[]): Promise<UpstreamCall> {
     const { promise, resolve, reject } = Promise.withResolvers<UpstreamCall>();
-    const look = () => {
+    const check = () => {
       const [first, ...others] = candidates();
       if (!first) reject(new NotAttributed());
-      else if (others.length === 0 || isOneKnown([first, ...others])) resolve(others.at(-1) ?? first);
+      else if (others.length === 0 || haveOneKnownOwner([first, ...others])) resolve(others.at(-1) ?? first);
     };
-    const waiting: Waiting = { look, taken: new Set() };
+    const waiting: Waiting = { check, attributed: new Set() };
     const timers = [
-      runtime.setTimeout(() => reject(new NotAttributed()), patienceMs.known),
+      runtime.setTimeout(() => reject(new NotAttributed()), attributionTimeoutMs.known),
       runtime.setTimeout(() => {
-        const left = candidates();
-        const last = left.findLast((drive) => !waiting.taken.has(drive)) ?? left.at(-1);
-        if (!last || left.some(({ owner }) => owner !== anonymous)) return;
-        for (const { taken } of this.#waiting) taken.add(last);
+        const remaining = candidates();
+        const last =
+          remaining.findLast((upstreamCall) => !waiting.attributed.has(upstreamCall)) ?? remaining.at(-1);
+        if (!last || remaining.some(({ owner }) => owner !== anonymous)) return;
+        for (const { attributed } of this.#waiting) attributed.add(last);
         resolve(last);
-      }, patienceMs.anonymous),
+      }, attributionTimeoutMs.anonymous),
     ];
     this.#settled ??= Promise.withResolvers();
     this.#waiting.add(waiting);
-    look();
+    check();
     try {
       return await promise;
     } finally {
@@ -270,8 +271,8 @@ export class Attribution {
   }
 }
 
-/** Of one person's calls the last is as good as any: the same person is asked. */
-function isOneKnown(candidates: readonly UpstreamCall[]): boolean {
-  const [owner, ...others] = new Set(candidates.map((drive) => drive.owner));
+/** True if all calls belong to one known owner: any of them reaches the same person. */
+function haveOneKnownOwner(candidates: readonly UpstreamCall[]): boolean {
+  const [owner, ...others] = new Set(candidates.map((upstreamCall) => upstreamCall.owner));
   return others.length === 0 && owner !== anonymous;
 }

@@ -1,4 +1,4 @@
-/** A server of 2026-07-28 without tasks, which logs: on standard input and output or, with `--port`, over HTTP. */
+/** A server of 2026-07-28 that logs and has no tasks, on stdio or, with `--port`, over HTTP. */
 import { createServer } from 'node:http';
 import { parseArgs } from 'node:util';
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';

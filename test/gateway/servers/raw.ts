@@ -1,9 +1,13 @@
 /**
- * A server of 2025-11-25, or with `--modern` of 2026-07-28, without any SDK, for what no SDK lets a server do. It writes
- * a line to the file `--starts` when it is started; with `--strict` it ends when it is asked anything before `initialize`.
- * Only when it is started again it has prompts. With `--restless` a tool `late` appears while it is first listing them;
- * with `--chatty` it says that they have changed whenever it is asked for them, and has one more each time. With
- * `--calls FILE` it writes a line there for each call, and with `--flaky` its second and third start fail.
+ * A server without an SDK, to do what SDKs prevent. It speaks 2025-11-25, or 2026-07-28 with `--modern`. It has prompts
+ * only after a restart.
+ *
+ * - `--starts FILE`: writes a line at each start
+ * - `--strict`: exits on any request before `initialize`
+ * - `--restless`: a tool `late` appears during the first `tools/list`
+ * - `--chatty`: reports changed tools, and has one more, at each `tools/list`
+ * - `--calls FILE`: writes a line for each call
+ * - `--flaky`: the second and third start fail
  */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -30,7 +34,7 @@ if (values.flaky && [2, 3].includes(readFileSync(values.starts!, 'utf8').trim().
 const tools: { name: string; inputSchema: object }[] = JSON.parse(values.tools ?? '["pid"]').map(
   (tool: unknown) => (typeof tool === 'string' ? { name: tool, inputSchema: { type: 'object' } } : tool),
 );
-/** What tools of these names are answered with. */
+/** Malformed answers of the tools with these names. */
 const malformed: Readonly<Record<string, object>> = {
   nothing: {},
   text: { result: 'text' },
@@ -48,15 +52,15 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   if (id === undefined) return;
   if (method === 'tools/list' && values.chatty) {
     tools.push({ name: `at_${Math.floor(performance.now())}`, inputSchema: { type: 'object' } });
-    say(changed);
+    send(changed);
   }
   const answer = { id, ...answerTo(method, params) };
   if (method !== 'tools/list' || !values.restless || tools.some(({ name }) => name === 'late'))
-    return say(answer);
+    return send(answer);
   tools.push({ name: 'late', inputSchema: { type: 'object' } });
-  say(changed);
-  // Longer than the notification is waited over.
-  setTimeout(() => say(answer), 500);
+  send(changed);
+  // Longer than the debounce of the notification.
+  setTimeout(() => send(answer), 500);
 });
 
 function answerTo(method: string, params: { name: string }): object {
@@ -95,7 +99,7 @@ function answerTo(method: string, params: { name: string }): object {
   return { error: { code: -32_601, message: `Method not found: ${method}` } };
 }
 
-function say(message: object): void {
+function send(message: object): void {
   process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
 }
 

@@ -1,4 +1,4 @@
-/** What tools that log are told to log. */
+/** A tool that logs the messages in its input. */
 import { appendFileSync, existsSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
@@ -7,11 +7,11 @@ const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'aler
 
 export const sayInput = {
   messages: z.array(z.object({ level: z.enum(levels), logger: z.string().optional(), data: z.unknown() })),
-  /** How often all of them are said. */
+  /** How often all messages are logged. */
   times: z.number().default(1),
-  /** Is written to when they have been said. */
+  /** A file that gets a line after the last message. */
   done: z.string().optional(),
-  /** The call goes on until there is such a file. */
+  /** The call waits until this file exists. */
   until: z.string().optional(),
 };
 

@@ -1,6 +1,6 @@
 /**
- * A server of the SDK's first generation, without tasks or, with `--tasks`, with a tool that is one; on standard input
- * and output or, with `--port`, over HTTP with sessions. What its tools do, they leave behind in files.
+ * A server of SDK 1.x, on stdio or, with `--port`, over HTTP with sessions. With `--tasks` it has a tool that runs as a
+ * task. Its tools record in files what they do.
  */
 import { randomUUID } from 'node:crypto';
 import { appendFileSync, readFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ import { said, sayInput } from './saying.ts';
 
 const { values } = parseArgs({ options: { port: { type: 'string' }, tasks: { type: 'boolean' } } });
 
-const text = (said: string) => ({ content: [{ type: 'text' as const, text: said }] });
+const text = (words: string) => ({ content: [{ type: 'text' as const, text: words }] });
 
 function toy(): McpServer {
   const tasks = { list: {}, cancel: {}, requests: { tools: { call: {} } } };
@@ -62,11 +62,11 @@ function toy(): McpServer {
     return text(JSON.stringify(answer));
   });
   server.registerTool('ask_model', {}, async () => {
-    const said = await server.server.createMessage({
+    const answer = await server.server.createMessage({
       messages: [{ role: 'user', content: { type: 'text', text: 'How is the tide?' } }],
       maxTokens: 10,
     });
-    return text(JSON.stringify(said.content));
+    return text(JSON.stringify(answer.content));
   });
   server.registerTool('roots', {}, async () => text(JSON.stringify(await server.server.listRoots())));
   server.registerTool('progress', {}, async (extra) => {
@@ -113,19 +113,19 @@ async function serveHttp(port: number): Promise<void> {
   console.log(`ready http://127.0.0.1:${await listen(http, port)}/mcp`);
 }
 
-/** Logs what it is told to, from the level on that it was last asked for. */
+/** Adds a tool that logs messages at or above the current level. */
 function addLogs(server: McpServer): void {
-  const asked: LoggingLevel[] = [];
+  const requested: LoggingLevel[] = [];
   server.server.setRequestHandler(SetLevelRequestSchema, ({ params }) => {
-    asked.push(params.level);
+    requested.push(params.level);
     return {};
   });
-  server.registerTool('levels', {}, async () => text(JSON.stringify(asked)));
+  server.registerTool('levels', {}, async () => text(JSON.stringify(requested)));
   server.registerTool('say', { inputSchema: sayInput }, async (input, { sendNotification }) => {
-    const least = LoggingLevelSchema.options.indexOf(asked.at(-1) ?? 'debug');
+    const min = LoggingLevelSchema.options.indexOf(requested.at(-1) ?? 'debug');
     return text(
       await said(input, async (message) => {
-        if (LoggingLevelSchema.options.indexOf(message.level) < least) return;
+        if (LoggingLevelSchema.options.indexOf(message.level) < min) return;
         await sendNotification({ method: 'notifications/message', params: message });
       }),
     );

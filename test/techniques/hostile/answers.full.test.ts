@@ -87,8 +87,8 @@ const broken: readonly Case[] = [
     call({ resultType: 'dream', ...done }),
     'it answered tools/call with the resultType "dream"',
   ],
-  ['JSON that is no JSON-RPC', '2026-07-28', get(json('{"hello":"there"}')), 'no message of JSON-RPC'],
-  ['a bare null', '2025-11-25', get(json('null')), 'no message of JSON-RPC'],
+  ['JSON that is no JSON-RPC', '2026-07-28', get(json('{"hello":"there"}')), 'not a JSON-RPC message'],
+  ['a bare null', '2025-11-25', get(json('null')), 'not a JSON-RPC message'],
   [
     'questions that are a list',
     '2026-07-28',
@@ -117,7 +117,7 @@ const broken: readonly Case[] = [
     'question after question and never a task',
     '2026-07-28',
     call({ resultType: 'input_required', inputRequests: { a: { method: 'elicitation/create' } } }),
-    'it asked more than 20 times before there was a task',
+    'it asked more than 20 times before the call had a task',
   ],
   [
     'tools without end',

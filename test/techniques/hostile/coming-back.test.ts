@@ -41,7 +41,7 @@ describe('a call that was sent by a host that is gone', () => {
       { 'tools/call': ({ before }) => (before === 0 ? silence : created('2026-07-28', 'root')) },
       { extensions },
     );
-    const tasks = await anotherHost(server.url, { handles });
+    const tasks = await anotherHost(server.url, { registry: handles });
     const [handle] = await tasks.resumeAll();
     expect(await handle!.result()).toMatchObject(done);
     const keys = server.asked
@@ -54,7 +54,7 @@ describe('a call that was sent by a host that is gone', () => {
 
   test('is lost, if nobody can say whether it was carried out', async () => {
     const { server, handles } = await interrupted({ 'tools/call': () => silence }, {});
-    const tasks = await anotherHost(server.url, { handles });
+    const tasks = await anotherHost(server.url, { registry: handles });
     const [handle] = await tasks.resumeAll();
     await expect(handle!.result()).rejects.toThrow(TaskLost);
     expect(server.count('tools/call')).toBe(1);
@@ -64,7 +64,7 @@ describe('a call that was sent by a host that is gone', () => {
     const { server, handles } = await interrupted({ 'tools/call': () => silence }, { extensions });
     const { id } = handles.list()[0]!;
     handles.save({ ...handles.get(id)!, id: 'other', taskId: 'root', dialect: '2026-07-28' });
-    const tasks = await anotherHost(server.url, { handles });
+    const tasks = await anotherHost(server.url, { registry: handles });
     const resumed = await tasks.resumeAll();
     expect(resumed.map((handle) => handle.id)).toEqual([id, 'other']);
     expect(await resumed[1]!.result()).toMatchObject(done);
@@ -80,7 +80,7 @@ describe('a call that was sent by a host that is gone', () => {
     );
     await expect.poll(() => questions).toEqual(['name']);
     const tasks = await anotherHost(server.url, {
-      handles,
+      registry: handles,
       answer: () => {
         questions.push('again');
         return { action: 'decline' };

@@ -44,7 +44,7 @@ test('a server that dies and cannot be started again is unreachable, and it is s
   const { tasks } = await meet('dies', false);
   const error = await tasks.callTool({ name: 't' }).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(ServerUnreachable);
-  expect((error as Error).message).toContain('connect with a URL, or with a function that makes a transport');
+  expect((error as Error).message).toContain('pass a URL, or a function that creates a transport');
 });
 
 test.each([
