@@ -54,7 +54,7 @@ test('a task that is done has an outcome and can no longer be claimed or woken',
   expectTypeOf(task).toEqualTypeOf<DoneTask>();
   expectTypeOf(task.outcome).toEqualTypeOf<Outcome>();
   expectTypeOf(task.finishedAt).toEqualTypeOf<number>();
-  expectTypeOf(task).not.toHaveProperty('holder');
+  expectTypeOf(task).not.toHaveProperty('worker');
   expectTypeOf(task).not.toHaveProperty('wakeAt');
   expectTypeOf(task).not.toHaveProperty('heldOutcome');
 });

@@ -32,7 +32,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     expect(ended).toMatchObject({
       action: 'ended',
       by: 'engine',
-      reason: 'The task passed its deadline before it was done.',
+      reason: 'The task passed its deadline before it finished.',
       details: { outcome: 'failure' },
     });
   });

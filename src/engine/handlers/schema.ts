@@ -17,7 +17,7 @@ export async function parse<Output>(
   if (!checked.issues) return checked.value;
   const problems = checked.issues.map(({ message, path = [] }) => {
     const parts = path.map((part) => (typeof part === 'object' ? part.key : part));
-    const place = parts.map(String).join('..');
+    const place = parts.map(String).join('.');
     const said = mayQuoteSecrets(parts, secrets) ? 'not what it should be, which is secret' : message;
     return { place, said: place === '' ? said : `${place}: ${said}` };
   });

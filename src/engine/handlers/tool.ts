@@ -179,7 +179,7 @@ export function checkedName<Name extends string>(kind: string, name: Name): Name
   if (/^[A-Za-z0-9_.-]{1,128}$/.test(name)) return name;
   throw new InvalidOptions(
     'INVALID_TOOL',
-    `"${name}" is no name for a ${kind}: use 1 to 128 letters, digits, "_", "-" and "..".`,
+    `"${name}" is no name for a ${kind}: use 1 to 128 letters, digits, "_", "-" and ".".`,
   );
 }
 

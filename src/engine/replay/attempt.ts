@@ -18,7 +18,7 @@ export type Attempted =
   /** To be tried again then; with a message if this attempt failed. */
   | { readonly type: 'later'; readonly at: number; readonly message?: string };
 
-type Surroundings = Pick<PassHost, 'taskId' | 'extents' | 'observed' | 'now' | 'began'>;
+type Surroundings = Pick<PassHost, 'taskId' | 'limits' | 'observed' | 'now' | 'attemptStarted'>;
 
 export async function attempt(call: Call, host: Surroundings): Promise<Attempted> {
   const { purpose } = call;

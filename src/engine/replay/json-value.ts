@@ -41,7 +41,7 @@ function notJson(what: string, path: string, why: string): InvalidValue {
 function tooLarge(what: string, length: string, largest: number): InvalidValue {
   return new InvalidValue(
     'VALUE_TOO_LARGE',
-    `${what} gave a value of ${length} characters, and at most ${largest} are kept. Put large data elsewhere and pass on where it is, or raise \`maxValueSize\`..`,
+    `${what} gave a value of ${length} characters, and at most ${largest} are kept. Put large data elsewhere and pass on where it is, or raise \`maxValueSize\`.`,
   );
 }
 

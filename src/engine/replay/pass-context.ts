@@ -5,7 +5,7 @@ import type { Pass } from './pass.ts';
 /** The pass whose handler, or whose step, is running. */
 export const running = new AsyncLocalStorage<{ readonly pass: Pass; readonly step?: string }>();
 
-/** Which task and step is running, for whoever looks while the event loop is blocked. */
+/** Which task and step is running. The watchdog reads it while the event loop is blocked. */
 export function whatRuns() {
   const context = running.getStore();
   if (!context) return undefined;

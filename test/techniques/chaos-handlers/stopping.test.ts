@@ -36,7 +36,7 @@ test.each(ways)(
     await committed.promise;
     slow.resolve();
     await stopped;
-    expect(await tasks.get(id)).not.toHaveProperty('holder');
+    expect(await tasks.get(id)).not.toHaveProperty('worker');
 
     await tasks.work();
     expect(await tasks.outcome(id)).toMatchObject({ value: { content: [{ text: result }] } });

@@ -48,7 +48,7 @@ test.each(changes)(
     await changed.stop();
     const held = (await tasks.get(id))!;
     expect(held).toMatchObject({ phase: 'waiting', wakeAt: clock.now() + 5_000 });
-    expect(held).not.toHaveProperty('holder');
+    expect(held).not.toHaveProperty('worker');
     const [, difference] =
       /^Waiting for a worker with the handler that began this task: in publish version 1, (.*)\.$/.exec(
         held.statusMessage!,
@@ -69,7 +69,7 @@ test.each(changes)(
   },
 );
 
-test('a held task is tried again after five seconds, then after ten, then after twenty', async () => {
+test('a blocked task is retried after five seconds, then after ten, then after twenty', async () => {
   const { clock, tasks, id, release, heardOf } = await begun();
   const [[, changed]] = changes as [(typeof changes)[number]];
   let stuck = heardOf(id, 'stuck');
@@ -83,7 +83,7 @@ test('a held task is tried again after five seconds, then after ten, then after 
     clock.advance(1);
   }
   await stuck;
-  expect(await tasks.get(id)).toMatchObject({ phase: 'waiting', stuck: { times: 4 } });
+  expect(await tasks.get(id)).toMatchObject({ phase: 'waiting', blocked: { times: 4 } });
   await worker.stop();
   await tasks.close();
 });
