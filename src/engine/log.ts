@@ -24,9 +24,9 @@ export type Log = (entry: LogEntry) => void;
 /** The observer, and a log beside it. */
 export function logged(observer: Observer, log: Log): Observer {
   const { metrics } = observer;
-  const suspicions = new Calm<string>(60_000);
-  const failures = new Calm<string>(10_000);
-  const damages = new Calm<TaskId>(600_000);
+  const suspicions = new RepeatFilter<string>(60_000);
+  const failures = new RepeatFilter<string>(10_000);
+  const damages = new RepeatFilter<TaskId>(600_000);
   return {
     opened: (database, tools) => observer.opened(database, tools),
     origin: (origin, tool) => observer.origin(origin, tool),
@@ -172,7 +172,7 @@ function retriesIn({ journal = [] }: TaskWrite): number[] {
 const mostKeys = 10_000;
 
 /** Tells of what repeats itself once in a while, and then how often it was. */
-export class Calm<Key> {
+export class RepeatFilter<Key> {
   readonly #everyMs: number;
   readonly #told = new Map<Key, { at: number; unheard: number }>();
 

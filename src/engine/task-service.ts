@@ -325,7 +325,7 @@ export class TaskService {
 
   /** Calls back if work for this tree was done here and could not be recorded. */
   onUnrecorded(rootId: TaskId, listener: (error: StoreError) => void): () => void {
-    return this.#unrecorded.listen(rootId, listener);
+    return this.#unrecorded.add(rootId, listener);
   }
 
   watch(rootId: TaskId, listener: Listener): () => void {

@@ -303,7 +303,7 @@ export class Tasks implements AsyncDisposable {
       ...workerDefaults,
       leaseMs,
       observer: this.observer,
-      onUnrecorded: (rootId, error) => this.#unrecorded.tell(rootId, error),
+      onUnrecorded: (rootId, error) => this.#unrecorded.notify(rootId, error),
       limits: this.engineLimits,
       auditRetentionMs: this.#auditRetentionMs,
       ...(concurrency !== undefined && { concurrency }),

@@ -17,7 +17,7 @@ export class TreeListeners<News> {
     return [...this.#listeners.values()].reduce((sum, { size }) => sum + size, 0);
   }
 
-  listen(rootId: TaskId, listener: (news: News) => void): () => void {
+  add(rootId: TaskId, listener: (news: News) => void): () => void {
     const listeners = this.#listeners.get(rootId) ?? new Set();
     this.#listeners.set(rootId, listeners.add(listener));
     return () => {
@@ -25,7 +25,7 @@ export class TreeListeners<News> {
     };
   }
 
-  tell(rootId: TaskId, news: News): void {
+  notify(rootId: TaskId, news: News): void {
     for (const listener of [...(this.#listeners.get(rootId) ?? [])]) listener(news);
   }
 }
@@ -50,8 +50,8 @@ export class TreeWatchers {
   /** Hears of every commit in the tree of a root from now on. */
   watch(rootId: TaskId, listener: Listener): () => void {
     // First: a store that is closed refuses it.
-    this.#unsubscribe ??= this.#store.subscribe((commit) => this.#listeners.tell(commit.rootId, commit));
-    const stop = this.#listeners.listen(rootId, listener);
+    this.#unsubscribe ??= this.#store.subscribe((commit) => this.#listeners.notify(commit.rootId, commit));
+    const stop = this.#listeners.add(rootId, listener);
     return () => {
       stop();
       if (!this.#listeners.isEmpty) return;

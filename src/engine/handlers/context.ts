@@ -187,11 +187,11 @@ export interface ContextParts {
   readonly signal: AbortSignal;
   report(report: Report): void;
   cancel(id: TaskId, reason?: string): Promise<void>;
-  readonly extents: EngineLimits;
+  readonly limits: EngineLimits;
 }
 
 export function taskContext(parts: ContextParts): TaskContext {
-  const { task, tool, pass, signal, report, cancel, extents } = parts;
+  const { task, tool, pass, signal, report, cancel, limits: extents } = parts;
   const { maxValueSize } = extents;
   // A replayed pass counts the same.
   let subtasks = 0;

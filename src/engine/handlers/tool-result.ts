@@ -25,14 +25,14 @@ export type StructuredResult<Structured> = ToolResult &
 interface Expected {
   readonly name: string;
   readonly outputSchema: Schema | undefined;
-  readonly largest: number;
+  readonly maxSize: number;
   readonly secrets?: SecretFields;
 }
 
 /** A result is what its output schema says, if there is one; errors are not bound by it. */
 export async function outcomeOf(
   returned: unknown,
-  { name, outputSchema, largest, secrets = [] }: Expected,
+  { name, outputSchema, maxSize: largest, secrets = [] }: Expected,
 ): Promise<Outcome> {
   const outcome = shaped(toJsonValue(returned, 'The handler', largest), outputSchema !== undefined);
   if (outputSchema && !outcome.isError) {

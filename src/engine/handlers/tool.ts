@@ -170,7 +170,7 @@ export function durableTool<
     immediateResponse: options.immediateResponse,
     handler: checkedHandler(name, handler),
     outcome: (returned, { maxSize: largest }) =>
-      outcomeOf(returned, { name, outputSchema, largest, secrets }),
+      outcomeOf(returned, { name, outputSchema, maxSize: largest, secrets }),
     failure: failureOf,
   };
 }

@@ -8,7 +8,7 @@ import type { Call } from './call.ts';
 import { toJsonValue } from './json-value.ts';
 import type { PassHost } from './pass.ts';
 import { recordError, StepTimedOut, TerminalError } from './recorded-error.ts';
-import { restAfter } from './step-retry.ts';
+import { delayAfter } from './step-retry.ts';
 
 /** Characters of what a failed attempt said: there may be thousands of them in a journal. */
 const longestComplaint = 1_000;
@@ -37,7 +37,7 @@ export async function attempt(call: Call, host: Surroundings): Promise<Attempted
     const run = () => begun(host, () => host.observed.attempt(observedCall, () => purpose.run(context)));
     const timedOut = () => new StepTimedOut(`${what} took longer than ${timeoutMs} ms.`);
     const returned = timeoutMs === undefined ? run() : withTimeout(timeoutMs, run, timedOut, abort);
-    const value = toJsonValue(await returned, what, host.extents.maxValueSize);
+    const value = toJsonValue(await returned, what, host.limits.maxValueSize);
     if (purpose.kind === 'until' && (value === undefined || value === null || value === false))
       return { type: 'later', at: host.now() + purpose.everyMs };
     return { type: 'settled', ok: true, ...(value !== undefined && { value }) };
@@ -46,9 +46,9 @@ export async function attempt(call: Call, host: Surroundings): Promise<Attempted
     const final = isInstance(error, TerminalError) || hasCode(error, 'NOT_JSON', 'VALUE_TOO_LARGE');
     if (purpose.kind === 'step' && !final && failed < purpose.retry.attempts) {
       const message = messageOf(error, longestComplaint);
-      return { type: 'later', at: host.now() + restAfter(purpose.retry, failed), message };
+      return { type: 'later', at: host.now() + delayAfter(purpose.retry, failed), message };
     }
-    return { type: 'settled', ok: false, value: recordError(error, host.extents.maxValueSize) };
+    return { type: 'settled', ok: false, value: recordError(error, host.limits.maxValueSize) };
   }
 }
 
@@ -57,7 +57,7 @@ function begun(host: Surroundings, run: () => unknown): unknown {
   const attempt = run();
   if (!isPromise(attempt)) return attempt;
   const settled = () => {};
-  host.began(Promise.resolve(attempt).then(settled, settled));
+  host.attemptStarted(Promise.resolve(attempt).then(settled, settled));
   return attempt;
 }
 

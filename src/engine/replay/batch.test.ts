@@ -40,6 +40,6 @@ test('what one commit could not carry, the next one does, unless something newer
   reporter.report({ message: 'old', pollMs: 5 });
   const report = reporter.take();
   reporter.report({ message: 'new' });
-  reporter.giveBack(report);
+  reporter.restore(report);
   expect(reporter.take()).toEqual({ message: 'new', pollMs: 5 });
 });

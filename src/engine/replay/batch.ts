@@ -90,7 +90,7 @@ export class Reporter {
   }
 
   /** The commit that took it did not come about. */
-  giveBack(report: Report): void {
+  restore(report: Report): void {
     this.#unsaid = { ...report, ...this.#unsaid };
   }
 }

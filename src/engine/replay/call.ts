@@ -59,16 +59,16 @@ export interface Call {
 }
 
 /** What a pass knows of the world outside. */
-export interface Outside {
+export interface ExternalState {
   readonly task: Task;
   /** The outcomes of subtasks that are known to be done. */
   readonly children: ReadonlyMap<TaskId, Outcome>;
 }
 
 /** What a look at the world outside found: the task as it is, and subtasks that are done. */
-export interface Seen extends Outside {
+export interface RefreshedState extends ExternalState {
   /** False if there is more to be read, at once. */
-  readonly isAll: boolean;
+  readonly isComplete: boolean;
 }
 
 export interface Settlement {

@@ -88,7 +88,7 @@ export function append(journal: Journal, batch: Batch): void {
 }
 
 /** What a handler is told whose journal would have more entries. */
-export function tooLong(maxJournalEntries: number): string {
+export function journalTooLong(maxJournalEntries: number): string {
   return `The journal of this task would grow beyond ${maxJournalEntries} entries. Give parts of the work to subtasks, or poll with task.until(), which leaves a single entry.`;
 }
 

@@ -4,7 +4,7 @@
  */
 import type { Outcome } from '../../model/outcome.ts';
 import type { TaskId } from '../../model/task.ts';
-import type { Call, Outside, Settlement } from './call.ts';
+import type { Call, ExternalState, Settlement } from './call.ts';
 import { recorded } from './comparison.ts';
 import type { Batch, Entry, FailedAttempt } from './journal.ts';
 import { AskTimedOut, fromChild, recordError, WaitTimedOut } from './recorded-error.ts';
@@ -121,7 +121,7 @@ export interface NextBatch {
   readonly unrecorded: readonly Call[];
   /** Work that ended since the last commit, in the order in which it ended. */
   readonly completed: readonly (Entry | FailedAttempt)[];
-  readonly outside: Outside;
+  readonly outside: ExternalState;
   readonly settled: number;
   readonly now: number;
 }
@@ -188,7 +188,11 @@ function arrived(call: Call, { outside, now }: NextBatch): Arrival | undefined {
 // --- When a call that waits may settle, and with what -------------------------------------------------------
 
 /** How a waiting call settles now; undefined while there is nothing to settle it with. */
-export function settlementOf(call: Call, { task, children }: Outside, now: number): Settlement | undefined {
+export function settlementOf(
+  call: Call,
+  { task, children }: ExternalState,
+  now: number,
+): Settlement | undefined {
   switch (call.purpose.kind) {
     case 'ask': {
       const input = task.inputs.find(({ key }) => key === call.key);

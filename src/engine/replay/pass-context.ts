@@ -6,7 +6,7 @@ import type { Pass } from './pass.ts';
 export const running = new AsyncLocalStorage<{ readonly pass: Pass; readonly step?: string }>();
 
 /** Which task and step is running. The watchdog reads it while the event loop is blocked. */
-export function whatRuns() {
+export function runningStep() {
   const context = running.getStore();
   if (!context) return undefined;
   const { task, tool } = context.pass.name;

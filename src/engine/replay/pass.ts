@@ -23,9 +23,16 @@ import { runtime, type Timer } from '../../runtime/runtime.ts';
 import type { EngineLimits } from '../rules/limits.ts';
 import { checkTaskLimit } from '../rules/limits.ts';
 import { type Attempted, attempt } from './attempt.ts';
-import { type Call, newCall, type Purpose, type Seen } from './call.ts';
+import { type Call, newCall, type Purpose, type RefreshedState } from './call.ts';
 import { described, difference, HandlerRefused, outsideAStep, recorded, whenDrained } from './comparison.ts';
-import { append, type Batch, type Entry, type FailedAttempt, type Journal, tooLong } from './journal.ts';
+import {
+  append,
+  type Batch,
+  type Entry,
+  type FailedAttempt,
+  type Journal,
+  journalTooLong,
+} from './journal.ts';
 import { callsOnly, nextBatch, nextMoment, OpenCalls, subtasksPerCommit } from './open-calls.ts';
 import { running } from './pass-context.ts';
 import { errorFrom } from './recorded-error.ts';
@@ -117,7 +124,7 @@ export class Pass {
   }
 
   /** The handler broke loose: a promise that nobody awaited was rejected. */
-  breakLoose(error: unknown): void {
+  failUnhandled(error: unknown): void {
     this.#finish({ type: 'threw', error });
   }
 
@@ -129,13 +136,13 @@ export class Pass {
         `task.${kind}() was called inside the step "${step}". A step speaks only by its return value: call it after the step.`,
       );
     if (this.#isOver) return new Promise(() => {});
-    checkTaskLimit(this.#host.extents, 'maxOpenCalls', this.#open.size, 'Too many calls on `task` are open');
+    checkTaskLimit(this.#host.limits, 'maxOpenCalls', this.#open.size, 'Too many calls on `task` are open');
     const made = { position: this.#calls.length, kind, name, at: this.#settled, purpose };
     if (!this.#admit(made)) return new Promise(() => {});
     const known = this.#journal.calls[made.position];
     // Every call leaves an entry in time: one that is too many is refused before anything is done for it.
     if (!known && made.position >= this.#host.maxJournalEntries)
-      this.#refuse(tooLong(this.#host.maxJournalEntries));
+      this.#refuse(journalTooLong(this.#host.maxJournalEntries));
     if (this.#isOver) return new Promise(() => {});
     const attempts = this.#journal.attempts.get(made.position) ?? [];
     const { call, promise } = newCall(made, known, attempts, this.#host.now());
@@ -271,7 +278,7 @@ export class Pass {
     this.#outdated = false;
     const unread = this.#open.unread(subtasksPerCommit);
     this.#orOver(
-      this.#host.look(unread, this.#open.awaited).then(({ task, children, isAll }) => {
+      this.#host.refresh(unread, this.#open.awaited).then(({ task, children, isComplete: isAll }) => {
         this.#task = task;
         if (!this.#open.read(unread, children) || !isAll) this.#outdated = true;
         this.#committing = false;
@@ -287,7 +294,7 @@ export class Pass {
     for (const call of this.#open.resting) {
       if (call.state === 'over' || unrecorded.has(call.position)) continue;
       const isEarly = call.startAt !== undefined && call.startAt > now;
-      call.state = isEarly ? 'waiting' : this.#host.isHeld() ? 'running' : 'held';
+      call.state = isEarly ? 'waiting' : this.#host.isClaimCertain() ? 'running' : 'held';
       if (call.state !== 'running') continue;
       this.#linger.reset();
       this.#open.begins(call);
@@ -447,9 +454,9 @@ export interface PassHost {
    * Whether the claim is certain to be its own still, so that a step may begin. If not, it is renewed, and the pass is
    * poked when that has come about; or it is lost, and the pass stops.
    */
-  isHeld(): boolean;
+  isClaimCertain(): boolean;
   /** An attempt at a step has begun; the promise resolves when it has settled, also long after the pass. */
-  began(attempt: Promise<void>): void;
+  attemptStarted(attempt: Promise<void>): void;
   /**
    * Makes a batch durable, with the questions and subtasks in it; `calls` are all calls of the pass. Questions that
    * are asked by it get their keys. Returns the task after it.
@@ -459,7 +466,7 @@ export interface PassHost {
    * Looks at the task again, and at subtasks that the pass awaits: at those that it has not read yet, and at those that
    * have ended since the last look.
    */
-  look(unread: readonly TaskId[], awaited: ReadonlyMap<TaskId, unknown>): Promise<Seen>;
+  refresh(unread: readonly TaskId[], awaited: ReadonlyMap<TaskId, unknown>): Promise<RefreshedState>;
   /** Ends the pass until then. False if something happened that the pass has not seen. */
   park(until: number | null, batch: Batch | undefined, calls: readonly Call[]): Promise<boolean>;
   /** Whether the pass is to end after this commit, as a crash would end it. */
@@ -467,7 +474,7 @@ export interface PassHost {
   schedule(at: number, callback: () => void): () => void;
   /** How long a pass that only waits stays in memory, so that quick answers need no replay. */
   lingerMs(): number;
-  readonly extents: EngineLimits;
+  readonly limits: EngineLimits;
   /** Entries and failed attempts that a journal may have. */
   readonly maxJournalEntries: number;
 }

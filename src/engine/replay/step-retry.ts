@@ -32,6 +32,6 @@ export function retryPolicy(retry: Retry = {}): RetryPolicy {
 }
 
 /** The rest after the n-th failed attempt. */
-export function restAfter(policy: RetryPolicy, failed: number): number {
+export function delayAfter(policy: RetryPolicy, failed: number): number {
   return backoffMs({ minMs: policy.delayMs, maxMs: policy.maxDelayMs }, failed - 1);
 }

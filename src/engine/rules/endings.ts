@@ -17,7 +17,7 @@ import {
   write,
 } from '../../ports/change.ts';
 import type { Claim } from '../../ports/queue.ts';
-import { asleep, fenced, seen, wake, withdrawnAll, withoutHolder } from './fencing.ts';
+import { asleep, bumpedVisibly, fenced, wake, withdrawnAll, withoutWorker } from './fencing.ts';
 import { unpublishedRetentionMs } from './publication.ts';
 
 /** The failure message of a task that passed its deadline. */
@@ -35,7 +35,7 @@ export function complete(
     if (task.liveChildCount === 0) return ended([{ task, outcome, journal }], ancestors, at);
     const { inputs, events } = withdrawnAll(held, at);
     const holding: ActiveTask = {
-      ...asleep(seen(withoutHolder(held), at), null),
+      ...asleep(bumpedVisibly(withoutWorker(held), at), null),
       phase: 'running',
       inputs,
       heldOutcome: outcome,
@@ -146,9 +146,14 @@ function ended(endings: readonly Ending[], ancestors: readonly Task[], at: numbe
   for (const ancestor of ancestors) {
     if (ancestor.phase === 'done') break;
     const childDone: TaskEvent = { type: 'childDone', childId: child.id, outcome: child.outcome.kind };
-    const updated: ActiveTask = { ...seen(ancestor, moment), liveChildCount: ancestor.liveChildCount - 1 };
+    const updated: ActiveTask = {
+      ...bumpedVisibly(ancestor, moment),
+      liveChildCount: ancestor.liveChildCount - 1,
+    };
     if (ancestor.heldOutcome === undefined || updated.liveChildCount > 0) {
-      writes.push(write(ancestor.heldOutcome === undefined ? wake(updated, moment) : updated, moment, [childDone]));
+      writes.push(
+        write(ancestor.heldOutcome === undefined ? wake(updated, moment) : updated, moment, [childDone]),
+      );
       break;
     }
     const last = end({ task: ancestor, outcome: ancestor.heldOutcome }, moment);
@@ -170,7 +175,7 @@ function end({ task, outcome, journal }: Ending, at: number): TaskWrite {
   const { inputs, events } = withdrawnAll(live, at);
   const { worker: _worker, heldOutcome: _held, isReady: _isReady, wakeAt: _wakeAt, ...kept } = live;
   const done: DoneTask = {
-    ...seen(kept, at),
+    ...bumpedVisibly(kept, at),
     phase: 'done',
     inputs,
     outcome,

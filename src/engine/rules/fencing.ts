@@ -21,7 +21,7 @@ export function bumped<T extends { readonly version: number }>(task: T): T {
 }
 
 /** The next version of a task, with a change that a peer can see. `updatedAt` never goes back. */
-export function seen<T extends { readonly version: number; readonly updatedAt: number }>(
+export function bumpedVisibly<T extends { readonly version: number; readonly updatedAt: number }>(
   task: T,
   at: number,
 ): T {
@@ -39,7 +39,7 @@ export function asleep<T extends ActiveTask>(task: T, until: number | null): T {
   return { ...rest, wakeAt: until } as T;
 }
 
-export function withoutHolder<T extends ActiveTask>(task: T): T {
+export function withoutWorker<T extends ActiveTask>(task: T): T {
   const { worker: _, ...rest } = task;
   return rest as T;
 }

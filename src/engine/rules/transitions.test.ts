@@ -141,7 +141,9 @@ test('a task that made progress is taken over at once, and only from the worker 
   const advanced = did(rules.record(task, claim, ['entry'], 1)).task;
   expect(rules.claim(advanced, successor, 1, { name: 'another' })).toMatchObject({ code: 'NOT_CLAIMABLE' });
   const { writes } = did(rules.claim(advanced, successor, 1, { name: 'worker' }));
-  expect(writes[0]!.events).toEqual([{ type: 'claimed', epoch: 2, holder: 'successor', takenFrom: 'worker' }]);
+  expect(writes[0]!.events).toEqual([
+    { type: 'claimed', epoch: 2, holder: 'successor', takenFrom: 'worker' },
+  ]);
 });
 
 test('a worker that lost its claim cannot commit anything', () => {

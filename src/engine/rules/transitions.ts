@@ -41,7 +41,7 @@ import {
   write,
 } from '../../ports/change.ts';
 import type { Claim, FreedWorker } from '../../ports/queue.ts';
-import { asleep, bumped, fenced, seen, wake, withdrawn, withoutHolder } from './fencing.ts';
+import { asleep, bumped, bumpedVisibly, fenced, wake, withdrawn, withoutWorker } from './fencing.ts';
 import { boundTo } from './publication.ts';
 
 export { cancel, cancelRequest, complete, crowdOut, fail, passDeadline, purge, remove } from './endings.ts';
@@ -94,7 +94,7 @@ export function startChild(
       depth: task.depth + 1,
     });
     const linked: ActiveTask = {
-      ...seen(task, at),
+      ...bumpedVisibly(task, at),
       childCount: task.childCount + 1,
       liveChildCount: task.liveChildCount + 1,
     };
@@ -167,11 +167,12 @@ export function claim(task: Task, worker: NewTaskWorker, at: number, freed?: Fre
   const counted = previous && previous.name !== worker.name ? afterCrash(task, previous) : {};
   if (previous && counted.crashes !== undefined) {
     const until = at + restMs;
-    const resting = asleep({ ...bumped(withoutHolder(task)), ...counted }, until);
+    const resting = asleep({ ...bumped(withoutWorker(task)), ...counted }, until);
     return changed(resting, at, [{ type: 'rested', until, takenFrom: previous.name }]);
   }
   const epoch = task.epoch + 1;
-  const started = task.phase === 'queued' ? { ...seen(task, at), phase: 'running' as const } : bumped(task);
+  const started =
+    task.phase === 'queued' ? { ...bumpedVisibly(task, at), phase: 'running' as const } : bumped(task);
   return changed({ ...started, ...counted, epoch, isReady: true, worker: leased(worker, at) }, at, [
     { type: 'claimed', epoch, holder: worker.name, ...(previous && { takenFrom: previous.name }) },
   ]);
@@ -215,7 +216,7 @@ export function park(
 ): Verdict {
   return fenced(task, claim, (held) => {
     if (task.version !== seenVersion) return refusal('TASK_MOVED', task.id, seenVersion, task.version);
-    const parked = changed(asleep(bumped(withoutHolder(held)), until), at, [{ type: 'parked', until }]);
+    const parked = changed(asleep(bumped(withoutWorker(held)), until), at, [{ type: 'parked', until }]);
     if (task.version !== claimedVersion) return parked;
     return { ...parked, writes: parked.writes.map((one) => ({ ...one, isIdle: true })) };
   });
@@ -236,7 +237,7 @@ export function block(
 ): Verdict {
   return fenced(task, claim, (held) => {
     const blocked = { message, times: (task.blocked?.times ?? 0) + 1 };
-    const parked = { ...seen(withoutHolder(held), at), statusMessage: message, blocked };
+    const parked = { ...bumpedVisibly(withoutWorker(held), at), statusMessage: message, blocked };
     return changed(asleep(parked, until), at, [{ type: 'stuck', message, until }]);
   });
 }
@@ -244,7 +245,7 @@ export function block(
 /** Gives up the claim of an unfinished task. It can be claimed again at once, or from `until` on. */
 export function release(task: Task, claim: Claim, at: number, until?: number): Verdict {
   return fenced(task, claim, (held) => {
-    const free = bumped(withoutHolder(held));
+    const free = bumped(withoutWorker(held));
     return changed(until === undefined ? free : asleep(free, until), at, [{ type: 'released' }]);
   });
 }
@@ -274,7 +275,7 @@ export function report(task: Task, claim: Claim, { message, progress, pollMs }: 
     if (Object.keys(fields).length === 0) return unchanged(task);
     const { message: statusMessage, ...rest } = fields;
     return changed(
-      { ...seen(held, at), ...rest, ...(statusMessage !== undefined && { statusMessage }) },
+      { ...bumpedVisibly(held, at), ...rest, ...(statusMessage !== undefined && { statusMessage }) },
       at,
       [{ type: 'reported', ...fields }],
     );
@@ -295,7 +296,12 @@ export function ask(
       ...task.inputs,
       { key, request: question.request, askedAt: at, state: 'open' },
     ];
-    return changed({ ...seen(held, at), phase: 'waiting', inputs }, at, [{ type: 'asked', key }], journal);
+    return changed(
+      { ...bumpedVisibly(held, at), phase: 'waiting', inputs },
+      at,
+      [{ type: 'asked', key }],
+      journal,
+    );
   });
 }
 
@@ -342,7 +348,7 @@ export function answerTree(
 /** Sets a status message that explains why no worker runs the task. */
 export function explain(task: Task, message: string, at: number): Verdict {
   if (task.phase === 'done' || task.worker || task.statusMessage === message) return unchanged(task);
-  return changed({ ...seen(task, at), statusMessage: message }, at, [{ type: 'reported', message }]);
+  return changed({ ...bumpedVisibly(task, at), statusMessage: message }, at, [{ type: 'reported', message }]);
 }
 
 /** Completes an event from outside, whether the handler already waits for it or not. */
@@ -363,7 +369,7 @@ export function withdraw(task: Task, keys: readonly string[], at: number): Verdi
 
 function settleInputs(task: ActiveTask, inputs: InputRecord[], events: TaskEvent[], at: number): Change {
   if (events.length === 0) return unchanged(task);
-  const next = wake(seen(task, at), at);
+  const next = wake(bumpedVisibly(task, at), at);
   const settled = inputs.filter((input): input is SettledInput => input.state !== 'open');
   return changed(
     settled.length === inputs.length

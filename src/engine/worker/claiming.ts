@@ -19,7 +19,7 @@ export interface ClaimRequest {
   /** What this process is running. */
   readonly running?: Pick<RunningTasks, 'ids' | 'hasStep'>;
   /** Those that were found damaged before. */
-  readonly damaged?: CorruptTasks;
+  readonly corrupt?: CorruptTasks;
 }
 
 /**
@@ -27,7 +27,7 @@ export interface ClaimRequest {
  * affects no other.
  */
 export async function claimTasks({ store, queue }: Database, request: ClaimRequest): Promise<Claimed[]> {
-  const { tools, leaseMs, now, running = nothing, damaged = new CorruptTasks() } = request;
+  const { tools, leaseMs, now, running = nothing, corrupt: damaged = new CorruptTasks() } = request;
   const holder = { name: queue.name, leaseMs };
   const rule: ClaimRule = (task, freed) =>
     running.hasStep(task.id)
@@ -42,18 +42,18 @@ export async function claimTasks({ store, queue }: Database, request: ClaimReque
     const { ids } = running;
     // A task that was given back while a step of it still runs here is for other processes.
     const withSteps = [...ids].filter((id) => running.hasStep(id));
-    const except = new Set([...withSteps, ...damaged.leftAlone(now())]);
+    const except = new Set([...withSteps, ...damaged.skipped(now())]);
     const claims = await store.claim({ tools, limit, running: ids, except }, rule).catch((error: unknown) => {
       if (claimed.length > 0 && error instanceof StoreError) return none;
       throw error;
     });
     for (const one of claims.claimed) {
-      damaged.isSound(one.change.task.id);
+      damaged.delete(one.change.task.id);
       claimed.push(...claimedBy(one));
     }
     for (const { taskId, error } of claims.failed) {
       if (error instanceof TaskCorrupt) {
-        damaged.found(taskId, now());
+        damaged.add(taskId, now());
         isShort = true;
       } else if (!(error instanceof StoreError)) defects.push(error);
     }

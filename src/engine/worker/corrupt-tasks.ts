@@ -17,7 +17,7 @@ export class CorruptTasks {
     return this.#found.size;
   }
 
-  found(id: TaskId, now: number): void {
+  add(id: TaskId, now: number): void {
     const times = this.#found.get(id)?.times ?? 0;
     this.#found.delete(id);
     this.#found.set(id, { times: times + 1, until: now + backoffMs(backoff, times) });
@@ -25,12 +25,12 @@ export class CorruptTasks {
   }
 
   /** All that are left alone now. */
-  leftAlone(now: number): TaskId[] {
+  skipped(now: number): TaskId[] {
     return [...this.#found].flatMap(([id, { until }]) => (now < until ? id : []));
   }
 
   /** It could be read after all: somebody has restored it. */
-  isSound(id: TaskId): void {
+  delete(id: TaskId): void {
     this.#found.delete(id);
   }
 }

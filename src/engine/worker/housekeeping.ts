@@ -206,7 +206,7 @@ export class Housekeeping {
 
   #sound(ids: readonly TaskId[]): TaskId[] {
     const now = this.#clock.now();
-    const leftAlone = new Set(this.#damaged.leftAlone(now));
+    const leftAlone = new Set(this.#damaged.skipped(now));
     return ids.filter((id) => !leftAlone.has(id));
   }
 
@@ -215,7 +215,7 @@ export class Housekeeping {
     try {
       return { value: await act(id) };
     } catch (error) {
-      if (error instanceof TaskCorrupt) this.#damaged.found(id, this.#clock.now());
+      if (error instanceof TaskCorrupt) this.#damaged.add(id, this.#clock.now());
       else if (!(error instanceof Refusal)) throw error;
       return undefined;
     }

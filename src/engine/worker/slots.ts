@@ -58,7 +58,7 @@ export class BlockedSlots {
   #found = 0;
 
   /** What to report, if there is anything. Called again and again. */
-  async look(
+  async check(
     slots: Slots,
     runs: readonly TaskRun[],
     backlog: () => Promise<Backlog>,

@@ -20,7 +20,7 @@ import { parse } from '../handlers/schema.ts';
 import type { DurableTool } from '../handlers/tool.ts';
 import { failureOf } from '../handlers/tool-result.ts';
 import { advance, Reporter } from '../replay/batch.ts';
-import type { Call, Seen } from '../replay/call.ts';
+import type { Call, RefreshedState } from '../replay/call.ts';
 import { type Batch, readJournal } from '../replay/journal.ts';
 import { toJsonValue } from '../replay/json-value.ts';
 import { subtasksPerCommit } from '../replay/open-calls.ts';
@@ -103,7 +103,7 @@ export class TaskRun {
 
   /** The claim was renewed, by a request of that moment on the monotonic clock. */
   renewed(at: number): void {
-    const wasHeld = this.isHeld;
+    const wasHeld = this.isClaimCertain;
     this.#heldSince = Math.max(this.#heldSince, at);
     if (!wasHeld) this.poke();
   }
@@ -112,7 +112,7 @@ export class TaskRun {
    * A process that was stopped goes on as if nothing had happened. So a step begins only in the first two thirds of the
    * lease: a worker that is well renews it after one.
    */
-  get isHeld(): boolean {
+  get isClaimCertain(): boolean {
     return this.#parts.clock.monotonic() - this.#heldSince < (this.#parts.settings.leaseMs * 2) / 3;
   }
 
@@ -176,9 +176,9 @@ export class TaskRun {
   }
 
   /** The handler of this pass broke loose. False if the pass is not of this run. */
-  breakLoose(pass: Pass, error: unknown): boolean {
+  failUnhandled(pass: Pass, error: unknown): boolean {
     if (this.#current !== pass) return false;
-    pass.breakLoose(error);
+    pass.failUnhandled(error);
     return true;
   }
 
@@ -199,7 +199,7 @@ export class TaskRun {
       signal: this.#abort.signal,
       report: (report) => this.#reporter.report(report),
       cancel: (id, reason) => this.#cancelChild(id, reason),
-      extents: this.#parts.settings.limits,
+      limits: this.#parts.settings.limits,
     });
     pass.run(() => observed.handler(() => this.tool.handler(input.value as never, context)));
     return pass.ended;
@@ -225,22 +225,22 @@ export class TaskRun {
       taskId: this.taskId,
       observed,
       lingerMs,
-      extents: settings.limits,
+      limits: settings.limits,
       maxJournalEntries: this.tool.maxJournalEntries,
       now: () => this.#parts.clock.now(),
-      isHeld: () => {
-        const { isHeld } = this;
+      isClaimCertain: () => {
+        const { isClaimCertain: isHeld } = this;
         if (!isHeld) renew();
         return isHeld;
       },
-      began: (attempt) => {
+      attemptStarted: (attempt) => {
         this.#attempts.add(attempt);
         void attempt.finally(() => this.#attempts.delete(attempt));
       },
       interrupts: ({ entries }) => settings.interruptAfterEveryEntry && entries.length > 0,
       schedule: (at, callback) => this.#parts.clock.schedule(at, callback),
       commit: (batch, calls) => this.#commit(batch, calls),
-      look: (unread, awaited) => this.#look(unread, awaited),
+      refresh: (unread, awaited) => this.#look(unread, awaited),
       park: (until, batch, calls) => this.#park(until, batch, calls),
     };
   }
@@ -254,7 +254,7 @@ export class TaskRun {
   }
 
   /** Which subtasks have ended is read from the commits of this task: who pokes only says when to look. */
-  async #look(unread: readonly TaskId[], awaited: ReadonlyMap<TaskId, unknown>): Promise<Seen> {
+  async #look(unread: readonly TaskId[], awaited: ReadonlyMap<TaskId, unknown>): Promise<RefreshedState> {
     const [task, commits] = await Promise.all([
       this.#parts.store.get(this.taskId),
       awaited.size > 0 ? this.#parts.store.commitsOf(this.taskId, this.#seenVersion, subtasksPerCommit) : [],
@@ -274,7 +274,7 @@ export class TaskRun {
     const done = children.flatMap((child) =>
       child?.phase === 'done' ? [[child.id, child.outcome] as const] : [],
     );
-    return { task: this.#task, children: new Map(done), isAll: commits.length < subtasksPerCommit };
+    return { task: this.#task, children: new Map(done), isComplete: commits.length < subtasksPerCommit };
   }
 
   async #park(until: number | null, batch: Batch | undefined, calls: readonly Call[]): Promise<boolean> {
@@ -296,7 +296,7 @@ export class TaskRun {
       return true;
     } catch (error) {
       if (!hasCode(error, 'TASK_MOVED')) throw error;
-      this.#reporter.giveBack(report);
+      this.#reporter.restore(report);
       return false;
     }
   }

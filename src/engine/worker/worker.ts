@@ -15,7 +15,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { runtime, unrefPause } from '../../runtime/runtime.ts';
 import { watchLoop } from '../../runtime/watchdog/watchdog.ts';
 import type { DurableTool } from '../handlers/tool.ts';
-import { catchUnhandled, whatRuns } from '../replay/pass-context.ts';
+import { catchUnhandled, runningStep } from '../replay/pass-context.ts';
 import * as rules from '../rules/transitions.ts';
 import { claimTasks } from './claiming.ts';
 import { CorruptTasks } from './corrupt-tasks.ts';
@@ -86,11 +86,11 @@ export class Worker implements AsyncDisposable {
     const renewal = runtime.setInterval(() => void this.#keepClaims(), settings.leaseMs / 3);
     this.#stopListening.push(
       () => runtime.clearInterval(renewal),
-      catchUnhandled((pass, error) => [...this.#runs.values()].some((run) => run.breakLoose(pass, error))),
+      catchUnhandled((pass, error) => [...this.#runs.values()].some((run) => run.failUnhandled(pass, error))),
       watchLoop({
         leaseMs: settings.leaseMs,
         mode: settings.watchdog,
-        whatRuns,
+        whatRuns: runningStep,
         blocked: (message, detail) => this.#warn('loopBlocked', message, detail),
       }),
       database.store.subscribe((notice) => this.#hear(notice)),
@@ -189,7 +189,7 @@ export class Worker implements AsyncDisposable {
     while (this.#claimAgain && !this.#stopping && !this.#alone) {
       this.#claimAgain = false;
       // After a stall the claims that it holds come first.
-      if ([...this.#runs.values()].some((run) => !run.isHeld)) await this.#renew();
+      if ([...this.#runs.values()].some((run) => !run.isClaimCertain)) await this.#renew();
       const limit = this.#slots.free;
       const tools = this.#tools.filter((tool) => this.#slots.freeFor(tool) > 0);
       if (limit <= 0 || tools.length === 0) break;
@@ -226,7 +226,7 @@ export class Worker implements AsyncDisposable {
         leaseMs: this.claimMs,
         now: () => this.#clock.now(),
         running: this.#running,
-        damaged: this.#damaged,
+        corrupt: this.#damaged,
       });
     } finally {
       // Given and taken in one go, so that nobody fills a slot in between.
@@ -381,7 +381,7 @@ export class Worker implements AsyncDisposable {
     try {
       await this.#renew();
       const backlog = () => this.#database.queue.backlog(this.#toolVersions, 1);
-      const message = await this.#blockedSlots.look(this.#slots, [...this.#runs.values()], backlog);
+      const message = await this.#blockedSlots.check(this.#slots, [...this.#runs.values()], backlog);
       if (message) this.#warn('slotsBlocked', message, { slots: this.#runs.size });
     } catch (error) {
       if (!(error instanceof StoreError))

@@ -16,7 +16,7 @@ import { clientCapabilitiesKey, revision } from '../../dialects/2026-07-28/names
 import { isFailure } from '../../dialects/errors.ts';
 import { readEvents } from '../../dialects/event-stream.ts';
 import { internalError, methodNotFound } from '../../dialects/json-rpc.ts';
-import { Calm } from '../../engine/log.ts';
+import { RepeatFilter } from '../../engine/log.ts';
 import { Unavailable } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { StoreError } from '../../ports/store-errors.ts';
@@ -364,7 +364,7 @@ async function asNotFound(answer: Response): Promise<Response> {
 
 /** While the store fails every request does: of each kind of trouble it is enough to be told now and then. */
 function calmed(onError: (error: Error) => void): (error: Error) => void {
-  const calm = new Calm<string>(10_000);
+  const calm = new RepeatFilter<string>(10_000);
   return (error) => {
     if (!(error instanceof StoreError) || calm.count(error.trouble, runtime.monotonic()) !== undefined)
       onError(error);
