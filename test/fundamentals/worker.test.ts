@@ -191,7 +191,7 @@ test('a changed handler never mis-replays: the task waits, and the old handler f
   const wrongWorker = await wrong.work();
   await until(tasks, async () => (await tasks.get(id))!.blocked !== undefined);
   expect((await tasks.get(id))!.statusMessage).toBe(
-    'Waiting for a worker with the handler that began this task: in changes version 1, the journal has task.step("one"), the handler now makes task.step("uno").',
+    'Waiting for a worker with the handler that began this task: in changes version 1, the journal has task.step("one"), but the handler now calls task.step("uno").',
   );
   await wrongWorker.stop();
 

@@ -49,9 +49,9 @@ test('contents without a URI, or with neither text nor blob, are refused', async
   await expect(shaped({ contents: [{ uri: daily }] })).rejects.toThrow('neither a "text" nor a "blob"');
 });
 
-test('what JSON cannot carry, or is too large, is refused before it is shown as a text', async () => {
-  await expect(shaped({ tides: new Map() })).rejects.toThrow('"tides" that JSON cannot carry');
-  await expect(shaped('x'.repeat(2_000))).rejects.toThrow('at most 1000 are kept');
+test('a value that JSON cannot represent, or that is too large, is refused before it becomes a text', async () => {
+  await expect(shaped({ tides: new Map() })).rejects.toThrow('"tides" that JSON cannot represent');
+  await expect(shaped('x'.repeat(2_000))).rejects.toThrow('the limit is 1000');
 });
 
 test('there are no error results: whatever is thrown is a failure, and a protocol error keeps its code', () => {

@@ -2,13 +2,13 @@ import { type Duration, toMs } from '../../model/duration.ts';
 import { shown } from '../../model/thrown.ts';
 import { backoffMs } from '../../runtime/backoff.ts';
 
-/** How often a failing step is tried, and how long it rests in between. */
+/** How often a step is attempted, and the delays in between. */
 export interface Retry {
-  /** Tries in all. Default 1: a step that fails has failed. */
+  /** The total number of attempts. Default 1: no retry. */
   readonly attempts?: number;
-  /** Rest before the second try; doubles with each further one. Default `'1s'`. */
+  /** The delay before the second attempt. It doubles with each further attempt. Default `'1s'`. */
   readonly delay?: Duration;
-  /** The longest rest. Default `'5m'`. */
+  /** The maximum delay. Default `'5m'`. */
   readonly maxDelay?: Duration;
 }
 
@@ -31,7 +31,7 @@ export function retryPolicy(retry: Retry = {}): RetryPolicy {
   };
 }
 
-/** The rest after the n-th failed attempt. */
+/** The delay after the n-th failed attempt. */
 export function delayAfter(policy: RetryPolicy, failed: number): number {
   return backoffMs({ minMs: policy.delayMs, maxMs: policy.maxDelayMs }, failed - 1);
 }
