@@ -136,7 +136,7 @@ test('an event that does not fit its schema throws in the handler, live and on r
   );
 });
 
-test('what is no schema of an event is refused', async () => {
+test('an invalid schema of an event is refused', async () => {
   const tool = durableTool('hook', {}, async (_, task) => {
     await task.waitForEvent('paid', { schema: { amount: 'number' } as never });
   });

@@ -358,7 +358,7 @@ test('a journal that no handler can have written holds its task, and harms no wo
 test('a mistyped option, or a retry policy that is a number, is refused when the tool is defined', () => {
   const handler = async () => 'ran';
   expect(() => durableTool('tool', { retries: 3 } as never, handler)).toThrow(
-    /^There is no option "retries" here\. There are: .*retry/,
+    /^Unknown option "retries"\. Known options: .*retry/,
   );
   expect(() => durableTool('tool', { retry: 3 } as never, handler)).toThrow(
     'retry must be an object such as { attempts: 3 }, not 3.',

@@ -23,7 +23,7 @@ export function retryPolicy(retry: Retry = {}): RetryPolicy {
     throw new TypeError(`retry must be an object such as { attempts: 3 }, not ${shown(retry)}.`);
   const { attempts = 1, delay = '1s', maxDelay = '5m' } = retry;
   if (!Number.isInteger(attempts) || attempts < 1)
-    throw new RangeError(`retry.attempts must be a whole number of at least 1, not ${shown(attempts)}.`);
+    throw new RangeError(`retry.attempts must be an integer of at least 1, not ${shown(attempts)}.`);
   return {
     attempts,
     delayMs: toMs(delay, 'retry.delay'),
