@@ -235,7 +235,7 @@ test('tasks of a version that no worker knows wait for one that does', async () 
   clock.advance(120_000);
   await until(tasks, async () => (await tasks.get(id))!.statusMessage !== undefined);
   expect((await tasks.get(id))!.statusMessage).toBe(
-    'Waiting for a worker that knows tool version 1: none has taken this task so far.',
+    'Waiting for a worker with tool version 1: no worker has claimed this task so far.',
   );
   await worker.stop();
   const both = createTasks({ store: database, tools: [v1, v2], clock });
@@ -289,7 +289,7 @@ test('a task whose process dies again and again runs once more alone, and is the
   new Worker(dying(), clock, [tool], workerDefaults);
   expect(await tasks.outcome(id)).toMatchObject({
     kind: 'failure',
-    message: expect.stringMatching(/4 times in a row .*, the last 2 times with no other task beside it/),
+    message: expect.stringMatching(/4 times in a row .*, the last 2 times while it ran alone/),
   });
   expect(started).toEqual([1, 2, 3, 4]);
 });
