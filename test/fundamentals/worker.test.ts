@@ -311,9 +311,7 @@ test('an idempotency key makes one task of many calls', async () => {
 test('an unknown tool and a tool registered twice are named', async () => {
   const tool = durableTool('known', {}, async () => 'x');
   const { tasks } = await setUp(tool);
-  await expect(tasks.create('unknown')).rejects.toThrow(
-    'There is no durable tool "unknown". There is: known.',
-  );
+  await expect(tasks.create('unknown')).rejects.toThrow('Unknown durable tool "unknown". Known: known.');
   expect(() => createTasks({ store: async () => ({}) as never, tools: [tool, tool] })).toThrow(
     /two durable tools "known"/,
   );
