@@ -137,7 +137,7 @@ export class Housekeeping {
     while (!this.#stopped && (await audit.prune(before, prunedAtOnce)) === prunedAtOnce);
   }
 
-  /** A task that polls every second for a month must not leave millions of commits behind. */
+  /** A task that polls every second for a month must not fill its history with millions of commits. */
   async #leaveOutIdle(now: number): Promise<void> {
     const { store } = this.#database;
     while (!this.#stopped && (await store.leaveOut(now - keepIdleMs, leftOutAtOnce)) === leftOutAtOnce);
