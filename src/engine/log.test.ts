@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { type Suspicion, unobserved } from '../ports/observer.ts';
 import { type LogEntry, logged } from './log.ts';
 
-test('S1686-86, S2025-111: of each owner and pattern the log hears once a minute', () => {
+test('S1686-86, S2025-111: the log gets one entry per minute for each owner and pattern', () => {
   const entries: LogEntry[] = [];
   const { suspicious } = logged(unobserved, (entry) => entries.push(entry));
   const eager: Suspicion = { pattern: 'eagerPolls', owner: 'ada', task: 'one', count: 601, at: 0 };

@@ -1,4 +1,4 @@
-/** What happens to tasks as plain entries for a log. Never what was sent, asked, answered or returned. */
+/** Log entries for task events. They never contain arguments, questions, answers or results. */
 import type { TaskEvent } from '../model/event.ts';
 import type { Json } from '../model/json.ts';
 import { outcomeWord } from '../model/outcome.ts';
@@ -21,12 +21,12 @@ export interface LogEntry {
 
 export type Log = (entry: LogEntry) => void;
 
-/** The observer, and a log beside it. */
+/** An observer that also writes log entries. */
 export function logged(observer: Observer, log: Log): Observer {
   const { metrics } = observer;
-  const suspicions = new Calm<string>(60_000);
-  const failures = new Calm<string>(10_000);
-  const damages = new Calm<TaskId>(600_000);
+  const suspicions = new RepeatFilter<string>(60_000);
+  const failures = new RepeatFilter<string>(10_000);
+  const damages = new RepeatFilter<TaskId>(600_000);
   return {
     opened: (database, tools) => observer.opened(database, tools),
     origin: (origin, tool) => observer.origin(origin, tool),
@@ -69,7 +69,7 @@ export function logged(observer: Observer, log: Log): Observer {
     suspicious(suspicion) {
       observer.suspicious(suspicion);
       const { at, owner, task, ...detail } = suspicion;
-      // Of each owner and pattern one entry a minute is enough, however many tasks or addresses it concerns.
+      // One entry per minute for each owner and pattern is enough, for any number of tasks or addresses.
       if (suspicions.count(JSON.stringify([suspicion.pattern, owner]), at) !== undefined)
         log({ level: 'warn', at, event: 'suspicious', owner, ...(task !== undefined && { task }), detail });
     },
@@ -87,7 +87,7 @@ function warningEntry({ at, code, message, detail: { error, ...detail } }: Warni
   };
 }
 
-/** What a pass commits is told with the commit. That it may not commit any more is told here. */
+/** Commits are logged with the change. Here only a pass that lost its claim is logged. */
 function loggedPass(pass: ObservedPass, task: Task, log: Log): ObservedPass {
   return {
     handler: (run) => pass.handler(run),
@@ -130,7 +130,7 @@ function about({ id, tool, owner }: Task): Pick<LogEntry, 'task' | 'tool' | 'own
   return { task: id, tool, owner };
 }
 
-/** Those that say what people want to know of at once; the rest is for those who look closely. */
+/** Levels of events that people want to see. All others are debug. */
 const levels: Partial<Record<TaskEvent['type'], LogEntry['level']>> = {
   created: 'info',
   asked: 'info',
@@ -148,7 +148,7 @@ function worded(event: TaskEvent, { task, at }: TaskWrite): LogEntry {
   if (event.type === 'rested')
     return { level: 'warn', at, event: 'recovered', detail: { pass: task.epoch + 1, from: event.takenFrom } };
   if (event.type === 'claimed') return { level: 'debug', at, event: type, detail: { pass: event.epoch } };
-  // What a handler reports about itself may say anything.
+  // Reports of a handler may contain anything, so they are not logged.
   if (event.type === 'reported') return { level: 'debug', at, event: type };
   if (event.type === 'finished' && task.phase === 'done') {
     const outcome = outcomeWord(task.outcome);
@@ -160,7 +160,7 @@ function worded(event: TaskEvent, { task, at }: TaskWrite): LogEntry {
   return { level, at, event: type, ...(Object.keys(rest).length > 0 && { detail: rest as never }) };
 }
 
-/** When the attempts at steps that failed in this commit are to be repeated. */
+/** The retry times of attempts that failed in this commit. */
 function retriesIn({ journal = [] }: TaskWrite): number[] {
   return journal.flatMap((record) =>
     Array.isArray(record) ? batchIn(record).attempts.map(({ retryAt }) => retryAt) : [],
@@ -169,26 +169,26 @@ function retriesIn({ journal = [] }: TaskWrite): number[] {
 
 // --- Repetition ---------------------------------------------------------------------------------------------
 
-const mostKeys = 10_000;
+const maxKeys = 10_000;
 
-/** Tells of what repeats itself once in a while, and then how often it was. */
-export class Calm<Key> {
+/** Lets a repeated event through once per interval and counts the others. */
+export class RepeatFilter<Key> {
   readonly #everyMs: number;
-  readonly #told = new Map<Key, { at: number; unheard: number }>();
+  readonly #last = new Map<Key, { at: number; suppressed: number }>();
 
   constructor(everyMs: number) {
     this.#everyMs = everyMs;
   }
 
-  /** How often it happened since it was last told of; undefined if it is too early to tell of it again. */
+  /** How often the event happened since it was last let through; undefined if it must be suppressed now. */
   count(key: Key, at: number): number | undefined {
-    const told = this.#told.get(key);
-    if (told && at - told.at < this.#everyMs) {
-      told.unheard++;
+    const last = this.#last.get(key);
+    if (last && at - last.at < this.#everyMs) {
+      last.suppressed++;
       return undefined;
     }
-    if (this.#told.size >= mostKeys) this.#told.clear();
-    this.#told.set(key, { at, unheard: 0 });
-    return 1 + (told?.unheard ?? 0);
+    if (this.#last.size >= maxKeys) this.#last.clear();
+    this.#last.set(key, { at, suppressed: 0 });
+    return 1 + (last?.suppressed ?? 0);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * What a server does with tasks on behalf of the requests that it serves: makes them and lets them run here at once,
- * waits for them, publishes those whose ids it is about to send, and leaves nothing of the others.
+ * The task operations of a server on behalf of its requests: it reads, answers, cancels and watches tasks, publishes
+ * those whose ids it is about to send, and removes the others.
  */
 
 import { type ErrorCode, ignoring, ignoringRefusals } from '../model/errors.ts';
@@ -31,8 +31,8 @@ import * as rules from './rules/transitions.ts';
 import type { Tasks } from './tasks.ts';
 
 /**
- * What a peer sees as one task. Either a root into which everything below it collapses; or, for peers that know
- * subtasks, any task alone with its links.
+ * What a peer sees as one task: either a root that represents its whole tree or, for peers that support subtasks, a
+ * single task with its links.
  */
 export interface TaskTree {
   readonly root: Task;
@@ -55,7 +55,7 @@ export class TaskService {
   readonly #unrecorded: TreeListeners<StoreError>;
 
   readonly observer: Observer;
-  /** Where it is noted who read what and who was refused, if anybody keeps an audit log. */
+  /** Records reads and refusals, if an audit log is kept. */
   readonly recorder: AuditRecorder | undefined;
 
   constructor(database: Database, tasks: Tasks, unrecorded: TreeListeners<StoreError>) {
@@ -68,7 +68,7 @@ export class TaskService {
     this.#watches = new TreeWatchers(database.store);
   }
 
-  /** Puts a command to a task, now and on somebody's behalf. */
+  /** Applies a rule to a task, now and on behalf of an actor. */
   #act<R extends keyof Reach>(
     reach: R,
     id: TaskId,
@@ -82,17 +82,17 @@ export class TaskService {
     return this.#clock.now();
   }
 
-  /** For lengths of time: it never jumps. */
+  /** The monotonic time, for measuring durations. */
   get monotonic(): number {
     return this.#clock.monotonic();
   }
 
-  /** Calls back after that time, which holds no process open. Returns how to forget it. */
+  /** Calls back after that time without keeping the process alive. Returns a function that cancels the call. */
   schedule(afterMs: number, callback: () => void): () => void {
     return this.#clock.schedule(this.now + afterMs, callback);
   }
 
-  /** How many wait for news of a task. */
+  /** The number of listeners for changes of tasks. */
   get watchers(): number {
     return this.#watches.size;
   }
@@ -120,7 +120,7 @@ export class TaskService {
     if (!task) return undefined;
     const top = task.parentId === undefined ? task : await store.get(task.rootId);
     const childIds = task.childCount === 0 ? [] : await store.childIds(id);
-    // Children are never fewer: the tree was removed between these looks.
+    // With fewer children the tree was removed between the two reads.
     if (childIds.length < task.childCount) return undefined;
     return top && { root: task, descendants: [], links: { top, childIds } };
   }
@@ -134,7 +134,7 @@ export class TaskService {
       [family.task, ...family.descendants].map((task) => (isLeftOut(task) ? store.get(task.id) : task)),
     );
     const all = read.filter((task) => task !== undefined);
-    // The tree was removed meanwhile.
+    // The tree was removed during the reads.
     if (all.length < read.length) return [];
     const [top] = all as [Task, ...Task[]];
     const childIds = Map.groupBy(all, ({ parentId }) => parentId);
@@ -145,7 +145,7 @@ export class TaskService {
     }));
   }
 
-  /** A task as it is, whoever asks. */
+  /** A task of any owner. */
   task(id: TaskId): Promise<Task | undefined> {
     return this.#database.store.get(id);
   }
@@ -167,23 +167,23 @@ export class TaskService {
       await this.#act('family', rootId, (family, at) => rules.answerTree(family, responses, at), by);
       return;
     }
-    // The rest of the tree, which may be large, has no say in it.
+    // The rest of the tree, which may be large, is not needed.
     const [id, own] = only;
     await this.#act('task', id, (task, at) => rules.answer(task, own, at), by);
   }
 
-  /** Ends a tree. False if it is done, and stays as it is. */
+  /** Cancels a tree. False if it is already done. */
   cancel(rootId: TaskId, reason?: string, by?: Actor): Promise<boolean> {
     const cancelled = this.#act('family', rootId, (family, at) => rules.cancel(family, at, reason), by);
     return isAllowed(cancelled, 'TASK_IS_DONE');
   }
 
-  /** Before its id is sent: from here on the task outlives its request. False if it is done, and needs no id. */
+  /** Publishes a task before its id is sent, so that it outlives its request. False if it is already done. */
   publish(id: TaskId): Promise<boolean> {
     return isAllowed(this.#act('task', id, rules.publish), 'TASK_IS_DONE');
   }
 
-  /** Says that a request is still open; or that it may be continued within `roundMs`, by whichever process. */
+  /** Records that a request is still open, or that any process may continue it within `roundMs`. */
   async keep(id: TaskId, roundMs?: number): Promise<void> {
     const servedBy = roundMs === undefined ? this.#database.queue.name : null;
     const kept = this.#act('task', id, (task, at) =>
@@ -197,7 +197,7 @@ export class TaskService {
     const { calls, queue, store } = this.#database;
     for (const { taskId, answering: from } of await calls.undelivered(key)) {
       if (from !== null && (await this.#isServed(processAnswering(from)))) continue;
-      // A damaged task is joined by nobody, and keeps nobody from calling.
+      // A corrupt task cannot be joined, and must not make the call fail.
       const family = await store.family(taskId).catch(ignoring('TASK_CORRUPT'));
       if (!family || !rules.isJoinable(family, session, this.now)) continue;
       if (await calls.take(taskId, from, answering(queue.name, call))) return taskId;
@@ -239,7 +239,7 @@ export class TaskService {
     return calls.leave(id, answering(queue.name, call));
   }
 
-  /** The same for whichever task answers the call: it may have been created or taken without anybody hearing of it. */
+  /** The same for every task of the call. Its creation or take-over may have succeeded without a response. */
   async leaveAny(join: Join): Promise<void> {
     const { calls, queue } = this.#database;
     if (join.key === null) return;
@@ -248,7 +248,7 @@ export class TaskService {
       if (by === own) await this.leave(taskId, join);
   }
 
-  /** No call joins a task whose answer was delivered. It stays for operators until its time is over. */
+  /** Marks the answer as delivered, so that no call joins the task. Operators see the task until its retention ends. */
   delivered(id: TaskId): Promise<void> {
     return this.#database.calls.delivered(id);
   }
@@ -265,18 +265,18 @@ export class TaskService {
     if ((await confirmed.catch(ignoring('TASK_NOT_FOUND'))) === false) await this.delivered(id);
   }
 
-  /** Removes a tree with everything that is known of it; what is alive ends first. */
+  /** Removes a tree with all its data. Live tasks are cancelled first. */
   async remove(rootId: TaskId, by?: Actor): Promise<void> {
-    await this.cancel(rootId, 'The requestor removed it.', by);
+    await this.cancel(rootId, 'The caller removed it.', by);
     await this.purge(rootId, by);
   }
 
-  /** Removes a tree that is done; one that is alive is refused. */
+  /** Removes a finished tree. A live tree is refused. */
   async purge(rootId: TaskId, by?: Actor): Promise<void> {
     await this.#act('family', rootId, (family, at) => rules.remove(family, at), by);
   }
 
-  /** Takes a question onto a stream of this process. False if it is on another already, or open no more. */
+  /** Assigns a question to a stream of this process. False if it is already on another stream or no longer open. */
   async deliver(taskId: TaskId, key: string, stream: string): Promise<boolean> {
     const { store, queue } = this.#database;
     const task = await store.get(taskId);
@@ -291,7 +291,7 @@ export class TaskService {
     return change !== undefined && change.writes.length > 0;
   }
 
-  /** The stream closed before the answer came. */
+  /** The stream closed before the answer arrived. */
   async undeliver(taskId: TaskId, key: string, stream: string): Promise<void> {
     const { name } = this.#database.queue;
     await this.#act('task', taskId, (task, at) => rules.undeliver(task, key, name, stream, at)).catch(
@@ -299,14 +299,14 @@ export class TaskService {
     );
   }
 
-  /** The client has made a task of a question, or does not know it any more. */
+  /** The client created a task for a question, or no longer has that task. */
   async entrust(taskId: TaskId, key: string, entrusted: AskedAsTask | undefined): Promise<void> {
     await this.#act('task', taskId, (task, at) => rules.recordAskedAsTask(task, key, entrusted, at)).catch(
       ignoring('TASK_NOT_FOUND'),
     );
   }
 
-  /** Nobody can or will answer: the handler's `ask` throws. */
+  /** No answer will arrive: the `ask` of the handler throws. */
   async withdraw(taskId: TaskId, key: string): Promise<void> {
     await this.#act('task', taskId, (task, at) => rules.withdraw(task, [key], at)).catch(ignoringRefusals);
   }
@@ -323,9 +323,9 @@ export class TaskService {
     return this.#database.sessions;
   }
 
-  /** Calls back if work for this tree was done here and could not be recorded. */
+  /** Calls back if a result for this tree could not be recorded by this process. */
   onUnrecorded(rootId: TaskId, listener: (error: StoreError) => void): () => void {
-    return this.#unrecorded.listen(rootId, listener);
+    return this.#unrecorded.add(rootId, listener);
   }
 
   watch(rootId: TaskId, listener: Listener): () => void {
@@ -333,7 +333,7 @@ export class TaskService {
   }
 }
 
-/** Is its result so large that it comes only with the task itself? */
+/** Whether the result is so large that it is only returned with the task itself. */
 function isLeftOut(task: Task): boolean {
   return task.phase === 'done' && task.outcome.kind === 'result' && task.outcome.value === null;
 }

@@ -1,4 +1,4 @@
-/** What can be said to `createTasks` and `work`, and the numbers that come of it. */
+/** The options of `createTasks`, `create` and `work`. */
 
 import { type Duration, toMs } from '../model/duration.ts';
 import type { Origin, Owner, TaskId, Unpublished } from '../model/task.ts';
@@ -22,30 +22,30 @@ export interface TasksOptions extends LimitOptions {
   readonly clock?: Clock;
   /** Traces and metrics: `telemetry()` of `holdfast/telemetry`. By default none. */
   readonly telemetry?: Observer;
-  /** Hears in plain entries what this process does to tasks. By default nobody does. */
+  /** Receives log entries of what this process does with tasks. By default there is no log. */
   readonly log?: Log;
-  /** Keeps an audit log of who did what to which task, entries for 90 days unless said otherwise. By default none. */
+  /** Keeps an audit log of who did what with which task, by default for 90 days. Off by default. */
   readonly audit?: boolean | { readonly retention?: Duration };
 }
 
 export interface CreateOptions {
   readonly owner?: Owner;
   readonly origin?: Origin;
-  /** The same key, for the same owner and tool, gives the same task however often it is sent. */
+  /** The same key for the same owner and tool always returns the same task. */
   readonly idempotencyKey?: string;
-  /** How long the requestor wants the task to be known, in milliseconds from now. It is granted up to a maximum. */
+  /** The ttl that the caller requests, in milliseconds from now. It is limited to a maximum. */
   readonly ttlMs?: number;
-  /** … or from its end; null as long as possible. */
+  /** The same, counted from the end of the task; null for as long as possible. */
   readonly keepAliveMs?: number | null;
-  /** However long the requestor or the tool wants it, it is kept no longer than so. */
+  /** The maximum retention, even if the caller or the tool requests more. */
   readonly maxRetentionMs?: number;
-  /** However long the tool lets it live, it is ended after so long. */
+  /** The maximum deadline, even if the tool allows more. */
   readonly maxDeadlineMs?: number;
-  /** An id that stands for what the requestor calls the task. One that is taken is refused, whatever the arguments. */
+  /** An id derived from the caller's own name for the task. An id that is already used is always refused. */
   readonly id?: TaskId;
   /** The task belongs to an open request, and ends with it unless it is published or can be joined. */
   readonly unpublished?: boolean | Pick<Unpublished, 'join' | 'call' | 'keepMs'>;
-  /** On whose behalf it is made; by default the operator's. */
+  /** On whose behalf the task is created. Default: the operator. */
   readonly by?: Actor;
 }
 

@@ -1,4 +1,4 @@
-/** The front door: durable tools on a store, for bindings and for authors who have no MCP server at hand. */
+/** The main API of the engine: durable tools on a store, with or without an MCP server. */
 
 import { toMs } from '../model/duration.ts';
 import { InvalidOptions, refusal } from '../model/errors.ts';
@@ -47,10 +47,7 @@ import type { Reservation } from './worker/slots.ts';
 import { Worker } from './worker/worker.ts';
 
 function unknownTool(name: string, known: readonly string[]): InvalidOptions {
-  return new InvalidOptions(
-    'UNKNOWN_TOOL',
-    `There is no durable tool "${name}". There ${known.length === 1 ? 'is' : 'are'}: ${known.join(', ')}.`,
-  );
+  return new InvalidOptions('UNKNOWN_TOOL', `Unknown durable tool "${name}". Known: ${known.join(', ')}.`);
 }
 
 function duplicateTool({ name, version }: DurableTool): InvalidOptions {
@@ -64,10 +61,10 @@ const local: Owner = 'local';
 const operator: Actor = { by: 'operator' };
 const direct = ({ method }: DurableTool): Origin => ({ dialect: 'direct', method });
 
-/** A store that does not answer is not waited for any longer than that when it is closed. */
+/** How long `close` waits for a store that does not answer. */
 const closeMs = 5_000;
 
-/** By its name, a tool takes any input, and checks it. */
+/** A tool that is passed by name accepts any input and checks it at run time. */
 type CreateArguments<Tool> =
   Tool extends DurableTool<infer Input>
     ? InputArguments<Input, [options?: CreateOptions]>
@@ -81,26 +78,26 @@ export class Tasks implements AsyncDisposable {
   readonly tools: readonly DurableTool[];
   readonly resources: readonly DurableResource[];
   readonly prompts: readonly DurablePrompt[];
-  /** @internal For the faces of a server: whoever watches. */
+  /** @internal The observer, for servers. */
   readonly observer: Observer;
-  /** What the audit log says, also if this process adds nothing to it. */
+  /** Reads the audit log, even if this process does not write to it. */
   readonly audit: AuditLog;
-  /** @internal For the faces of a server: where it is noted who read what and who was refused, if `audit` is on. */
+  /** @internal For servers: records reads and refusals, if `audit` is on. */
   readonly recorder: AuditRecorder | undefined;
   /** @internal Whether the store can be written, as far as this process knows. */
   readonly storeHealth: StoreHealth;
   readonly #auditRetentionMs: number;
   readonly #open: () => Promise<Database>;
-  /** All three, as they are the same to workers. */
+  /** Tools, resources and prompts, which are the same to workers. */
   readonly #durable: readonly DurableTool[];
   /** @internal */
   readonly clock: Clock;
-  /** @internal How large, how long, how far. */
+  /** @internal The limits of tasks and of the store. */
   readonly engineLimits: EngineLimits;
   readonly #workers = new Set<Worker>();
-  /** Those who wait for outcomes: each looks again when it is called. */
+  /** Callbacks of waits for outcomes: each reads its task again. */
   readonly #waiting = new Set<() => void>();
-  /** Those who wait for a tree of which the store did not take what was done for it. */
+  /** Listeners for trees whose results could not be recorded. */
   readonly #unrecorded = new TreeListeners<StoreError>();
   #unobserve: () => void = () => {};
   #database: Promise<Database> | undefined;
@@ -138,7 +135,7 @@ export class Tasks implements AsyncDisposable {
     }
   }
 
-  /** Makes a task; when the promise resolves, it will survive whatever happens. */
+  /** Creates a task. When the promise resolves, the task is durable. */
   async create<Tool extends DurableTool | string>(
     named: Tool,
     ...[input, options = {}]: CreateArguments<Tool>
@@ -156,7 +153,7 @@ export class Tasks implements AsyncDisposable {
       terms,
       this.engineLimits.maxValueSize,
     );
-    // On behalf of somebody who waits for the answer.
+    // A caller that waits for the answer needs a time limit.
     const { store, queue } = await (options.by ? this.served() : this.opened());
     const wanted: NewTask = {
       ...request,
@@ -174,9 +171,9 @@ export class Tasks implements AsyncDisposable {
     const keyed = key === undefined ? undefined : { owner, tool: tool.name, key };
     const bearing = id === undefined ? keyed : { id };
     return this.#runningHere(tool, request.id, async (leaseMs) => {
-      const holder = leaseMs === undefined ? undefined : { name: queue.name, leaseMs };
+      const worker = leaseMs === undefined ? undefined : { name: queue.name, leaseMs };
       return store.create(bearing, (existing) =>
-        onBehalfOf(by, rules.create(existing, wanted, this.clock.now(), holder)),
+        onBehalfOf(by, rules.create(existing, wanted, this.clock.now(), worker)),
       );
     });
   }
@@ -186,11 +183,11 @@ export class Tasks implements AsyncDisposable {
     { retentionMs }: DurableTool,
   ): Retention {
     const { maxRetention, minRetention: floorMs } = this.engineLimits;
-    const longestMs = Math.min(maxRetention, maxRetentionMs);
+    const maxMs = Math.min(maxRetention, maxRetentionMs);
     // Times are whole milliseconds, and 2026-07-28 shows them so.
-    const granted = (wishMs: number) => Math.ceil(Math.min(Math.max(0, wishMs), longestMs));
+    const granted = (requestedMs: number) => Math.ceil(Math.min(Math.max(0, requestedMs), maxMs));
     if (ttlMs !== undefined) return { from: 'creation', ms: granted(ttlMs), floorMs };
-    // What an author says of a tool is no wish: only who may not have that much gets less.
+    // A tool's own retention is not capped by `maxRetention`, only by the caller's limit.
     if (keepAliveMs === undefined) return { from: 'finish', ms: Math.min(retentionMs, maxRetentionMs) };
     const ms = granted(keepAliveMs ?? Number.POSITIVE_INFINITY);
     return { from: 'finish', ms: Math.max(ms, floorMs) };
@@ -208,7 +205,7 @@ export class Tasks implements AsyncDisposable {
     let claimed: Claimed | undefined;
     try {
       const { task, writes } = await make(worker.claimMs);
-      // Otherwise it is the task that already bore the idempotency key.
+      // Otherwise it is an existing task with the idempotency key.
       if (task.id === id) {
         const journal = writes[0]?.journal ?? [];
         claimed = { task, claim: { taskId: task.id, epoch: task.epoch }, journal };
@@ -219,7 +216,7 @@ export class Tasks implements AsyncDisposable {
     }
   }
 
-  /** @internal For bindings: tasks on behalf of open requests. */
+  /** @internal For servers: tasks on behalf of open requests. */
   requests(): Promise<TaskService> {
     this.#requests ??= this.served().then((database) => new TaskService(database, this, this.#unrecorded));
     return this.#requests;
@@ -233,9 +230,9 @@ export class Tasks implements AsyncDisposable {
     return (await this.opened()).store.list(query);
   }
 
-  /** Applies answers by key. Those that are not open are ignored; one that does not fit refuses the call. */
+  /** Applies answers by key. Answers to closed questions are ignored. If one does not fit, the call is refused. */
   async answer(id: TaskId, responses: Readonly<Record<string, InputResponse>>): Promise<Task> {
-    // A copy: what the caller does to its object later is not what it answered.
+    // A copy, because the caller may change its object later.
     const given = structuredClone(responses);
     checkAnswers(given, this.engineLimits.maxValueSize);
     return this.#act('task', id, (task) => rules.answer(task, given, this.clock.now()));
@@ -246,7 +243,7 @@ export class Tasks implements AsyncDisposable {
     return this.#act('family', id, (family) => rules.cancel(family, this.clock.now(), reason));
   }
 
-  /** Completes what a handler waits for with `task.event(name)`: a webhook, an approval. The first value stands. */
+  /** Sends an event that a handler awaits with `task.waitForEvent(name)`. Only the first value for a name counts. */
   async sendEvent(id: TaskId, name: string, value: Json = null): Promise<Task> {
     const given = toJsonValue(value, `The event ${name}`, this.engineLimits.maxValueSize) ?? null;
     return this.#act('task', id, (task) => rules.completeEvent(task, name, given, this.clock.now()));
@@ -266,27 +263,27 @@ export class Tasks implements AsyncDisposable {
   async outcome(id: TaskId): Promise<Outcome> {
     const [{ store }, requests] = await Promise.all([this.opened(), this.requests()]);
     const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
-    const look = async () => {
+    const read = async () => {
       const task = await store.get(id);
       if (!task) reject(refusal('TASK_NOT_FOUND', id));
       else if (task.phase === 'done') resolve(task.outcome);
     };
-    // What goes wrong in any look ends the wait, even while another one is not answered yet.
-    const lookAgain = () => void look().catch(reject);
+    // An error in any read ends the wait, even while another read is pending.
+    const readAgain = () => void read().catch(reject);
     const rootId = (await store.get(id))?.rootId ?? id;
     const unsubscribe = requests.watch(rootId, ({ taskId, events }) => {
-      if (taskId === id && events.some(({ type }) => type === 'finished' || type === 'removed')) lookAgain();
+      if (taskId === id && events.some(({ type }) => type === 'finished' || type === 'removed')) readAgain();
     });
-    // Another process may do the work, and listening alone keeps none alive: whoever waits here is still there then.
-    // A store that somebody closed tells nobody: that is found by looking.
-    const alive = runtime.setInterval(lookAgain, 60_000);
-    this.#waiting.add(lookAgain);
+    // The interval keeps this process alive while another one does the work. It also detects a store that was closed,
+    // because a closed store sends no events.
+    const alive = runtime.setInterval(readAgain, 60_000);
+    this.#waiting.add(readAgain);
     try {
-      lookAgain();
+      readAgain();
       return await promise;
     } finally {
       runtime.clearInterval(alive);
-      this.#waiting.delete(lookAgain);
+      this.#waiting.delete(readAgain);
       unsubscribe();
     }
   }
@@ -303,7 +300,7 @@ export class Tasks implements AsyncDisposable {
       ...workerDefaults,
       leaseMs,
       observer: this.observer,
-      onUnrecorded: (rootId, error) => this.#unrecorded.tell(rootId, error),
+      onUnrecorded: (rootId, error) => this.#unrecorded.notify(rootId, error),
       limits: this.engineLimits,
       auditRetentionMs: this.#auditRetentionMs,
       ...(concurrency !== undefined && { concurrency }),
@@ -322,20 +319,19 @@ export class Tasks implements AsyncDisposable {
     return tool;
   }
 
-  /** @internal What the author of a task's tool declared secret; everything, if that version of the tool is not known here. */
+  /** @internal The fields that the tool of a task declares secret. All fields, if that version of the tool is unknown here. */
   secretsOf({ tool, toolVersion }: Pick<Task, 'tool' | 'toolVersion'>): SecretFields {
     const known = this.#durable.find(({ name, version }) => name === tool && version === toolVersion);
     return known?.secrets ?? 'all';
   }
 
   /**
-   * Stops the workers within their grace time and closes the store. Whoever waits for an outcome that is not there is
-   * told so.
+   * Stops the workers within their grace time and closes the store. Pending waits for outcomes are rejected.
    */
   async close(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => worker.stop()));
     this.#unobserve();
-    // What could not be opened need not be closed; whoever needed it was told.
+    // A database that could not be opened needs no close. Its error was already reported.
     const closed = this.#database
       ?.catch(() => undefined)
       .then(async (database) => {
@@ -343,21 +339,21 @@ export class Tasks implements AsyncDisposable {
         await database?.close();
       });
     if (closed) await within(closeMs, closed);
-    // Nobody will tell them of an end any more: a look says that the store is closed.
-    for (const lookAgain of this.#waiting) lookAgain();
+    // No more events arrive. Another read fails because the store is closed, which ends the wait.
+    for (const readAgain of this.#waiting) readAgain();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
 
-  /** @internal For those who stand beside the tasks, as operators do: the database, with all that happens in it seen and noted. */
+  /** @internal The database with observer and audit log, for operators and workers. */
   opened(): Promise<Database> {
     this.#database ??= this.#openObserved();
     return this.#database;
   }
 
-  /** @internal The same for those who serve callers: every answer, if only that there is none, comes within a few seconds. */
+  /** @internal The same database for code that serves callers: every call ends or times out within a few seconds. */
   served(): Promise<Database> {
     this.#served ??= this.opened().then(timeLimited);
     return this.#served;
@@ -373,8 +369,8 @@ export class Tasks implements AsyncDisposable {
   }
 }
 
-/** Null is none at all. */
-function earlier(deadlineMs: number | null, longestMs = Number.POSITIVE_INFINITY): number | null {
-  const ms = Math.min(deadlineMs ?? Number.POSITIVE_INFINITY, longestMs);
+/** The earlier of two deadlines; null for none. */
+function earlier(deadlineMs: number | null, maxMs = Number.POSITIVE_INFINITY): number | null {
+  const ms = Math.min(deadlineMs ?? Number.POSITIVE_INFINITY, maxMs);
   return Number.isFinite(ms) ? ms : null;
 }

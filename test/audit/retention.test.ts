@@ -32,7 +32,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     expect(ended).toMatchObject({
       action: 'ended',
       by: 'engine',
-      reason: 'The task passed its deadline before it was done.',
+      reason: 'The task passed its deadline before it finished.',
       details: { outcome: 'failure' },
     });
   });
@@ -44,7 +44,7 @@ describe.each(kinds)('on $name', ({ place }) => {
     await expect.poll(() => tasks.get(id)).toBeUndefined();
     const log = await logOf(tasks, { taskId: id });
     expect(story(log)).toEqual(['created by operator', 'cancelled by operator', 'expired by engine']);
-    expect(log.at(-1)).toMatchObject({ reason: 'Its retention was over.', details: { tasks: 1 } });
+    expect(log.at(-1)).toMatchObject({ reason: 'The retention ended.', details: { tasks: 1 } });
   });
 
   test.each([

@@ -24,7 +24,7 @@ test.each([
 ])('%s in the place of a schema are refused', (_, schema) => {
   const wrong = schema as never;
   expect(() => durableTool('t', { inputSchema: wrong }, async () => 'x')).toThrow(
-    /^The inputSchema of t is no schema: .*z\.object/,
+    /^The inputSchema of t is not a schema. .*z\.object/,
   );
   expect(() => durableTool('t', { outputSchema: wrong }, async () => none)).toThrow(withCode('INVALID_TOOL'));
   expect(() => durablePrompt('p', { argsSchema: wrong }, async () => 'x')).toThrow(withCode('INVALID_TOOL'));

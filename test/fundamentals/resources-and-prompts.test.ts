@@ -116,7 +116,7 @@ test('an exception fails the task, because there are no error results to put it 
   });
   expect((await runTool(nothing, undefined)).outcome).toMatchObject({
     kind: 'failure',
-    message: expect.stringMatching('returned no prompt'),
+    message: expect.stringMatching('did not return a prompt'),
   });
 });
 
@@ -175,7 +175,7 @@ test.each(others)(
     );
     expect(outcome.kind).toBe('result');
     expect(JSON.stringify(outcome)).toContain(
-      `InvalidOptions: ${tool.name} cannot start ${leaf[other].name}: a subtask must give the same type`,
+      `InvalidOptions: ${tool.name} cannot start ${leaf[other].name}: a subtask must have the same type`,
     );
     expect(task.childCount).toBe(0);
     // One for each of the two steps, and the last to the end: the start in between left no entry.

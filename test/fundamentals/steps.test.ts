@@ -41,7 +41,7 @@ test('the value of a step is what JSON gives back, on the first pass too', async
 });
 
 test.each([
-  ['a function', () => 1, /"list.0.deep" that JSON cannot carry \(a function\)/],
+  ['a function', () => 1, /"list.0.deep" that JSON cannot represent \(a function\)/],
   ['a bigint', 1n, /a bigint/],
   ['not a number', Number.NaN, /NaN/],
   ['a map', new Map(), /a Map/],
@@ -223,7 +223,7 @@ test('a journal that grows too long ends the task with advice', async () => {
   });
   const { result } = await runTool(tool, undefined);
   expect(result).toMatchObject({ isError: true });
-  expect(result.content[0]!.text).toMatch(/grow beyond 20 entries.*subtasks.*task\.until/);
+  expect(result.content[0]!.text).toMatch(/grow beyond 20 entries.*subtasks.*task\.waitForCondition/);
 });
 
 test('a value that is too large is refused with advice, wherever it comes from', async () => {
@@ -235,7 +235,7 @@ test('a value that is too large is refused with advice, wherever it comes from',
     const { id } = await tasks.create(tool, { where });
     const outcome = await tasks.outcome(id);
     expect(outcome).toMatchObject({ kind: 'result', isError: true });
-    expect(JSON.stringify(outcome)).toMatch(/at most 1000 are kept. Put large data elsewhere/);
+    expect(JSON.stringify(outcome)).toMatch(/the limit is 1000. Store large data elsewhere/);
   }
   await tasks.close();
 });

@@ -110,7 +110,7 @@ test('until gives up after its time', async () => {
     await task.waitForCondition('build is ready', () => false, { every: '1m', timeout: '10m' });
   });
   const { result } = await runTool(tool, undefined);
-  expect(result.content[0]!.text).toBe('"build is ready" did not come true in time.');
+  expect(result.content[0]!.text).toBe('The condition "build is ready" was not met in time.');
 });
 
 test('an event is completed from outside, before or while the handler waits for it', async () => {
@@ -136,7 +136,7 @@ test('an event that does not fit its schema throws in the handler, live and on r
   );
 });
 
-test('what is no schema of an event is refused', async () => {
+test('an invalid schema of an event is refused', async () => {
   const tool = durableTool('hook', {}, async (_, task) => {
     await task.waitForEvent('paid', { schema: { amount: 'number' } as never });
   });
@@ -149,7 +149,7 @@ test('an event that does not come in time throws', async () => {
     await task.waitForEvent('paid', { timeout: '7d' });
   });
   const { result } = await runTool(tool, undefined);
-  expect(result.content[0]!.text).toBe('"paid" was not completed in time.');
+  expect(result.content[0]!.text).toBe('The event "paid" did not arrive in time.');
 });
 
 test('the first of several waits decides a race, on every pass', async () => {

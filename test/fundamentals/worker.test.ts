@@ -191,7 +191,7 @@ test('a changed handler never mis-replays: the task waits, and the old handler f
   const wrongWorker = await wrong.work();
   await until(tasks, async () => (await tasks.get(id))!.blocked !== undefined);
   expect((await tasks.get(id))!.statusMessage).toBe(
-    'Waiting for a worker with the handler that began this task: in changes version 1, the journal has task.step("one"), the handler now makes task.step("uno").',
+    'Waiting for a worker with the handler that began this task: in changes version 1, the journal has task.step("one"), but the handler now calls task.step("uno").',
   );
   await wrongWorker.stop();
 
@@ -235,7 +235,7 @@ test('tasks of a version that no worker knows wait for one that does', async () 
   clock.advance(120_000);
   await until(tasks, async () => (await tasks.get(id))!.statusMessage !== undefined);
   expect((await tasks.get(id))!.statusMessage).toBe(
-    'Waiting for a worker that knows tool version 1: none has taken this task so far.',
+    'Waiting for a worker with tool version 1: no worker has claimed this task so far.',
   );
   await worker.stop();
   const both = createTasks({ store: database, tools: [v1, v2], clock });
@@ -289,7 +289,7 @@ test('a task whose process dies again and again runs once more alone, and is the
   new Worker(dying(), clock, [tool], workerDefaults);
   expect(await tasks.outcome(id)).toMatchObject({
     kind: 'failure',
-    message: expect.stringMatching(/4 times in a row .*, the last 2 times with no other task beside it/),
+    message: expect.stringMatching(/4 times in a row .*, the last 2 times while it ran alone/),
   });
   expect(started).toEqual([1, 2, 3, 4]);
 });
@@ -311,9 +311,7 @@ test('an idempotency key makes one task of many calls', async () => {
 test('an unknown tool and a tool registered twice are named', async () => {
   const tool = durableTool('known', {}, async () => 'x');
   const { tasks } = await setUp(tool);
-  await expect(tasks.create('unknown')).rejects.toThrow(
-    'There is no durable tool "unknown". There is: known.',
-  );
+  await expect(tasks.create('unknown')).rejects.toThrow('Unknown durable tool "unknown". Known: known.');
   expect(() => createTasks({ store: async () => ({}) as never, tools: [tool, tool] })).toThrow(
     /two durable tools "known"/,
   );
@@ -358,7 +356,7 @@ test('a journal that no handler can have written holds its task, and harms no wo
 test('a mistyped option, or a retry policy that is a number, is refused when the tool is defined', () => {
   const handler = async () => 'ran';
   expect(() => durableTool('tool', { retries: 3 } as never, handler)).toThrow(
-    /^There is no option "retries" here\. There are: .*retry/,
+    /^Unknown option "retries"\. Known options: .*retry/,
   );
   expect(() => durableTool('tool', { retry: 3 } as never, handler)).toThrow(
     'retry must be an object such as { attempts: 3 }, not 3.',

@@ -32,7 +32,9 @@ async function outcome(tool: DurableTool, input?: object) {
 }
 
 test('subtasks start no subtasks below the deepest', async () => {
-  expect(JSON.stringify(await outcome(deeper))).toContain('Subtasks go too deep: at most 3 (maxDepth).');
+  expect(JSON.stringify(await outcome(deeper))).toContain(
+    'Subtasks are nested too deeply: at most 3 (maxDepth).',
+  );
 });
 
 test('a task starts no more subtasks than it may', async () => {

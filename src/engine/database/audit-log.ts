@@ -1,4 +1,4 @@
-/** The audit log: what is kept with each commit, what is noted besides, and how it is read. */
+/** The audit log: entries that are written with each commit, entries about reads and refusals, and reading it. */
 
 import { Refusal } from '../../model/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -17,7 +17,7 @@ import { withCommands } from './decorator.ts';
 
 const pageSize = 500;
 
-/** The audit log for those who read it: `tasks.audit`. */
+/** Reads the audit log: `tasks.audit`. */
 export class AuditLog {
   readonly #audit: () => Promise<Audit>;
 
@@ -25,14 +25,14 @@ export class AuditLog {
     this.#audit = audit;
   }
 
-  /** A page of entries, the oldest first. With its `nextCursor` the same query goes on. */
+  /** Returns a page of entries, oldest first. Pass its `nextCursor` with the same query to get the next page. */
   async read(
     query: AuditQuery & { readonly limit?: number; readonly cursor?: string } = {},
   ): Promise<AuditPage> {
     return (await this.#audit()).read({ limit: pageSize, ...query });
   }
 
-  /** All of them as lines of JSON, each with the end of its line. */
+  /** Returns all entries as lines of JSON, each with its newline. */
   async *export(query: AuditQuery = {}): AsyncGenerator<string> {
     const audit = await this.#audit();
     for await (const { entries } of pagesOf((from) => audit.read({ ...query, limit: pageSize, ...from })))
@@ -42,25 +42,25 @@ export class AuditLog {
 
 // --- With each commit ---------------------------------------------------------------------------------------
 
-/** A store that keeps an audit log of what is committed through it. */
+/** Wraps a database so that every commit also writes its audit entries. */
 export function audited(database: Database): Database {
   const { store } = database;
-  const kept = (verdict: Verdict): Verdict => {
+  const withEntries = (verdict: Verdict): Verdict => {
     if (verdict instanceof Refusal) return verdict;
     const audit = entriesOf(verdict);
     return audit.length > 0 ? { ...verdict, audit } : verdict;
   };
   return withCommands(database, {
-    create: (bearing, decide) => store.create(bearing, (existing) => kept(decide(existing))),
-    update: (reach, id, decide) => store.update(reach, id, (subject) => kept(decide(subject))),
-    claim: (query, decide) => store.claim(query, (task, freed) => kept(decide(task, freed))),
+    create: (bearing, decide) => store.create(bearing, (existing) => withEntries(decide(existing))),
+    update: (reach, id, decide) => store.update(reach, id, (subject) => withEntries(decide(subject))),
+    claim: (query, decide) => store.claim(query, (task, freed) => withEntries(decide(task, freed))),
   });
 }
 
-/** What an audit log says of a change. */
+/** The audit entries of a change. */
 function entriesOf({ task, writes, removed, removal, by }: Change): AuditEntry[] {
   const entries = writes.flatMap((write) => entriesOfWrite(write, by));
-  // What its request was answered with leaves nothing behind: that the result was read is said already.
+  // A task that only answered its request needs no entry here: the read of its result is already recorded.
   if (!removal || task.unpublished) return entries;
   const { at, why } = removal;
   const about = { at, ...aboutTask(task, by), details: { tasks: removed.length } };
@@ -70,9 +70,9 @@ function entriesOf({ task, writes, removed, removal, by }: Change): AuditEntry[]
 }
 
 const expiries: Readonly<Record<Exclude<Removal['why'], 'deleted'>, string>> = {
-  expired: 'Its retention was over.',
-  crowdedOut: 'The store was full, and what had ended first had to go.',
-  answered: 'Its outcome was the answer to its request.',
+  expired: 'The retention ended.',
+  crowdedOut: 'The store was full, so the trees that finished first were removed.',
+  answered: 'The outcome was sent as the answer to the request.',
 };
 
 function entriesOfWrite({ task, at, events }: TaskWrite, by: Actor | undefined): AuditEntry[] {
@@ -81,7 +81,7 @@ function entriesOfWrite({ task, at, events }: TaskWrite, by: Actor | undefined):
     entries.push({ at, ...aboutTask(task, actor), ...entry });
   const keys: string[] = [];
   for (const event of events) {
-    if (event.type === 'created') add({ action: 'created', ...placed(task) });
+    if (event.type === 'created') add({ action: 'created', ...treeDetails(task) });
     else if (event.type === 'answered') keys.push(event.key);
     else if (event.type === 'completed') add({ action: 'operator', details: { completed: event.name } });
     else if (event.type === 'finished') add(ending(task));
@@ -105,11 +105,11 @@ function aboutTask(
   };
 }
 
-function placed({ parentId, rootId }: Task): { readonly details?: JsonObject } {
+function treeDetails({ parentId, rootId }: Task): { readonly details?: JsonObject } {
   return parentId === undefined ? {} : { details: { parent: parentId, root: rootId } };
 }
 
-/** Handlers' own words are theirs: of reasons only those that the engine or whoever cancelled gave are kept. */
+/** Reasons from the engine or from a cancellation are kept. Messages of handlers are not. */
 function ending(task: Task): Pick<AuditEntry, 'action' | 'reason' | 'details'> {
   const outcome = task.phase === 'done' ? task.outcome : undefined;
   if (outcome?.kind === 'cancelled')
@@ -122,40 +122,40 @@ function ending(task: Task): Pick<AuditEntry, 'action' | 'reason' | 'details'> {
   };
 }
 
-/** How long entries are gathered before they are written. */
-const gatherMs = 200;
+/** How long entries are collected before they are written. */
+const collectMs = 200;
 const windowMs = 60_000;
-/** What is remembered of a minute, to recognise what repeats itself. */
-const mostRemembered = 20_000;
-/** Entries that wait to be written. More than that, and the store does not keep up. */
-const mostWaiting = 20_000;
-/** Refusals of one owner in a minute that are told one by one. */
-const mostRefusals = 20;
+/** The maximum number of distinct entries that are remembered per minute to detect repetitions. */
+const maxRemembered = 20_000;
+/** The maximum number of entries that wait to be written. Beyond it the store is too slow, and entries are dropped. */
+const maxWaiting = 20_000;
+/** How many refusals of one owner per minute get an entry of their own. */
+const maxRefusals = 20;
 
 export type Noted = Omit<AuditEntry, 'at' | 'times'>;
 
 interface Counted {
   readonly noted: Noted;
-  /** Not in the log yet. */
+  /** Repetitions that are not in the log yet. */
   times: number;
 }
 
 /**
- * Puts into the audit log what is not a commit: results that were read, callers that were refused. Nobody waits for it.
- * What is repeated within a minute is counted, and the count written at its end; an owner that is refused for always
- * new reasons, or asks for always new ids, gets a few entries and then one that counts the rest. So a flood can fill
- * neither the disk nor the memory.
+ * Writes audit entries for events that are not commits: results that were read, callers that were refused. No request
+ * waits for these writes. Repetitions within a minute are counted, and the count is written at the end of the minute. If
+ * an owner is refused for many different reasons or ids, it gets a few entries and then one that counts the rest. So a
+ * flood of requests cannot fill the disk or the memory.
  */
 export class AuditRecorder {
   readonly #append: (entries: readonly AuditEntry[]) => Promise<void>;
   readonly #clock: Clock;
   readonly #counted = new Map<string, Counted>();
-  /** By action and owner: how many refusals were told one by one in this minute. */
+  /** By action and owner: how many refusals got an entry of their own in this minute. */
   readonly #refusals = new Map<string, number>();
-  #waiting: AuditEntry[] = [];
+  #pending: AuditEntry[] = [];
   #omitted = 0;
   #writing: Promise<void> = Promise.resolve();
-  #cancelGathering: (() => void) | undefined;
+  #cancelWrite: (() => void) | undefined;
   #cancelWindow: (() => void) | undefined;
 
   constructor(append: (entries: readonly AuditEntry[]) => Promise<void>, clock: Clock) {
@@ -163,7 +163,7 @@ export class AuditRecorder {
     this.#clock = clock;
   }
 
-  /** True if the same was noted within this minute; it is counted then, and that is all. */
+  /** Counts a repetition. Returns false if there is no entry with this key in the current minute. */
   countAgain(key: string): boolean {
     const counted = this.#counted.get(key);
     if (!counted) return false;
@@ -171,36 +171,36 @@ export class AuditRecorder {
     return true;
   }
 
-  /** What has the same key is the same. */
+  /** Adds an entry, or counts a repetition if there is one with the same key. */
   note(key: string, noted: Noted): void {
     if (this.countAgain(key)) return;
-    if (this.#counted.size >= mostRemembered) this.#closeWindow();
+    if (this.#counted.size >= maxRemembered) this.#closeWindow();
     this.#openWindow();
     this.#counted.set(key, { noted, times: 0 });
-    this.#wait({ ...noted, at: this.#clock.now() });
+    this.#queue({ ...noted, at: this.#clock.now() });
   }
 
-  /** Somebody was denied a task, or asked for too much. */
+  /** Adds an entry about a caller that was denied access to a task or exceeded a limit. */
   refuse(refused: Noted & { readonly action: 'denied' | 'limited' }): void {
     const { action, owner, taskId, reason } = refused;
     const key = JSON.stringify([action, owner, taskId, reason]);
     if (this.countAgain(key)) return;
-    const told = this.#refusals.get(`${action} ${owner}`) ?? 0;
-    if (told === 0 && this.#refusals.size >= mostRemembered) {
+    const recorded = this.#refusals.get(`${action} ${owner}`) ?? 0;
+    if (recorded === 0 && this.#refusals.size >= maxRemembered) {
       this.#omitted++;
       this.#openWindow();
-      this.#gather();
-    } else if (told < mostRefusals) {
-      this.#refusals.set(`${action} ${owner}`, told + 1);
+      this.#scheduleWrite();
+    } else if (recorded < maxRefusals) {
+      this.#refusals.set(`${action} ${owner}`, recorded + 1);
       this.note(key, refused);
     } else {
-      const why = `There were more than ${mostRefusals} in a minute; of the others only the number is kept.`;
+      const why = `More than ${maxRefusals} refusals in a minute; the others are only counted.`;
       const rest: Noted = { action, owner, taskId: null, by: 'caller', reason: why };
       this.note(JSON.stringify([action, owner, null]), rest);
     }
   }
 
-  /** Writes what there is, counts of a minute that is not over included. */
+  /** Writes all pending entries, including the counts of the current minute. */
   async flush(): Promise<void> {
     this.#closeWindow();
     this.#write();
@@ -215,33 +215,33 @@ export class AuditRecorder {
     this.#cancelWindow?.();
     this.#cancelWindow = undefined;
     for (const { noted, times } of this.#counted.values())
-      if (times > 0) this.#wait({ ...noted, at: this.#clock.now(), ...(times > 1 && { times }) });
+      if (times > 0) this.#queue({ ...noted, at: this.#clock.now(), ...(times > 1 && { times }) });
     this.#counted.clear();
     this.#refusals.clear();
   }
 
-  #wait(entry: AuditEntry): void {
+  #queue(entry: AuditEntry): void {
     const owner = entry.owner === null ? null : shortened(entry.owner);
-    if (this.#waiting.length < mostWaiting) this.#waiting.push({ ...entry, owner });
+    if (this.#pending.length < maxWaiting) this.#pending.push({ ...entry, owner });
     else this.#omitted += entry.times ?? 1;
-    this.#gather();
+    this.#scheduleWrite();
   }
 
-  #gather(): void {
-    this.#cancelGathering ??= this.#clock.schedule(this.#clock.now() + gatherMs, () => this.#write());
+  #scheduleWrite(): void {
+    this.#cancelWrite ??= this.#clock.schedule(this.#clock.now() + collectMs, () => this.#write());
   }
 
   #write(): void {
-    this.#cancelGathering?.();
-    this.#cancelGathering = undefined;
-    this.#writing = this.#writing.then(() => this.#writeWaiting());
+    this.#cancelWrite?.();
+    this.#cancelWrite = undefined;
+    this.#writing = this.#writing.then(() => this.#writePending());
   }
 
-  async #writeWaiting(): Promise<void> {
-    const entries = this.#waiting;
+  async #writePending(): Promise<void> {
+    const entries = this.#pending;
     const omitted = this.#omitted;
     if (entries.length + omitted === 0) return;
-    this.#waiting = [];
+    this.#pending = [];
     this.#omitted = 0;
     const times = omitted > 1 ? { times: omitted } : {};
     const gap: AuditEntry = {
@@ -250,13 +250,13 @@ export class AuditRecorder {
       owner: null,
       taskId: null,
       by: 'engine',
-      reason: 'More happened at a time than could be written.',
+      reason: 'There were more entries than the store could write.',
       ...times,
     };
     try {
       await this.#append(omitted > 0 ? [...entries, gap] : entries);
     } catch {
-      // A store that cannot be written now will say later how much is missing.
+      // The store cannot be written now. The next write reports how many entries are missing.
       this.#omitted += entries.reduce((sum, entry) => sum + (entry.times ?? 1), omitted);
     }
   }

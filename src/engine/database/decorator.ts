@@ -1,13 +1,13 @@
 /**
- * Decorators of a database. One table says which methods of its ports read and which write; the compiler holds it
- * complete, so that no decorator misses a method that a port gains.
+ * Decorators of a database. One table lists which methods of the ports read and which write. The compiler checks that
+ * the table is complete, so no decorator can miss a new method of a port.
  */
 import type { Database } from '../../ports/queue.ts';
 import type { Store } from '../../ports/store.ts';
 
 type Ports = Omit<Database, 'onDisconnected' | 'close'>;
 type PortName = keyof Ports;
-/** Values, and methods that call back or close, are kept as they are. */
+/** Values, subscriptions and `close` are `kept` as they are. */
 type Kind = 'read' | 'write' | 'kept';
 
 const members: { readonly [P in PortName]: Readonly<Record<keyof Ports[P], Kind>> } = {
@@ -50,13 +50,13 @@ const portNames: readonly PortName[] = Object.keys(members) as PortName[];
 
 type Act = () => Promise<unknown>;
 
-/** What is done around every call that reads, and every call that writes. */
+/** Wraps every call that reads and every call that writes. */
 export interface Around {
   read(act: Act): Promise<unknown>;
   write(act: Act): Promise<unknown>;
 }
 
-/** The same database, with something done around the calls of these ports; of all, if none are named. */
+/** The same database with wrapped calls of these ports, by default of all ports. */
 export function decorated(database: Database, around: Around, ports = portNames): Database {
   const { store, queue, secrets, sessions, calls, audit, queries } = database;
   const wrapped: Partial<Ports> = Object.fromEntries(
@@ -70,14 +70,14 @@ function decoratedPort(port: object, kinds: Readonly<Record<string, Kind>>, arou
   const found = port as Readonly<Record<string, (...args: readonly unknown[]) => Promise<unknown>>>;
   const own = Object.entries(kinds).map(([name, kind]) => {
     if (typeof found[name] !== 'function') return [name, found[name]];
-    // Ports may be classes with private fields: each method is called on the port itself.
+    // Ports may be classes with private fields, so each method is called on the port itself.
     if (kind === 'kept') return [name, (...args: readonly unknown[]) => found[name]!(...args)];
     return [name, (...args: readonly unknown[]) => around[kind](() => found[name]!(...args))];
   });
   return Object.fromEntries(own);
 }
 
-/** The same ports, each with methods of its own that can be replaced. */
+/** The same database, with a copy of these ports whose methods can be replaced. */
 export function forwarded(database: Database, ports: readonly PortName[]): Database {
   return decorated(database, { read: (act) => act(), write: (act) => act() }, ports);
 }

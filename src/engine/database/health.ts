@@ -1,7 +1,7 @@
 /**
- * Whether the store can be used, going by what becomes of everything that this process asks of it. A failed write makes
- * it unusable, and so does one that goes unanswered; the next write that succeeds makes it usable again. While it is
- * not, a small write is tried every second, so that this is noticed where nobody else writes.
+ * Whether the store is usable, judged by the results of all calls of this process. A write that fails or gets no answer
+ * makes the store unusable. The next successful write makes it usable again. In between, a small write probes the store
+ * every second, so that the recovery is noticed even if nothing else is written.
  */
 
 import { newId } from '../../model/id.ts';
@@ -13,9 +13,9 @@ import { runtime, type Timer } from '../../runtime/runtime.ts';
 import { decorated } from './decorator.ts';
 
 const probeMs = 1_000;
-/** A store that has not finished any write for so long, though some are waiting, does not answer. */
+/** If no write finishes for this long although some are pending, the store does not answer. */
 const silentMs = 3_000;
-/** As much as a usual task takes: a full disk may still have room for less. */
+/** As large as a typical task: a full disk may still have room for less. */
 const probeText = 'x'.repeat(16_384);
 
 export class StoreHealth {
@@ -24,8 +24,8 @@ export class StoreHealth {
   #failure: { readonly error: StoreError; readonly since: number } | undefined;
   #pendingWrites = 0;
   #progressAt = 0;
-  #lookedAt = 0;
-  #silence: Timer | undefined;
+  #checkedAt = 0;
+  #silenceTimer: Timer | undefined;
   #probe: (() => Promise<unknown>) | undefined;
   #cancelProbe: (() => void) | undefined;
 
@@ -34,15 +34,15 @@ export class StoreHealth {
     this.#observer = observer;
   }
 
-  /** Why it cannot be written at present; undefined as long as it can. */
+  /** Why the store cannot be written; undefined while it can. */
   get failure(): StoreError | undefined {
     return this.#failure?.error;
   }
 
-  /** The same database, with an eye on what becomes of whatever it is asked. */
+  /** The same database, with the result of every call observed. */
   watch(database: Database): Database {
     this.#probe = () => this.#write(probe(database));
-    // Told, though nobody may notice: what was under way is repeated on another connection.
+    // Reported although callers may not notice it: open statements are retried on another connection.
     database.onDisconnected?.((error) => this.#report(error));
     const watched = decorated(database, {
       read: (act) => this.#read(act()),
@@ -53,7 +53,7 @@ export class StoreHealth {
       ...watched,
       store: {
         ...store,
-        // It writes only where it finds a task.
+        // A claim writes only if it finds a task.
         claim: async (query, decide) => {
           const claiming = database.store.claim(query, decide);
           const claims = await this.#write(claiming, ({ claimed }) => claimed.length > 0);
@@ -62,34 +62,34 @@ export class StoreHealth {
         },
         list: async (query) => {
           const page = await store.list(query);
-          for (const id of page.corrupt ?? []) this.#damaged(id, 'it could not be listed');
+          for (const id of page.corrupt ?? []) this.#reportCorrupt(id, 'The task could not be listed.');
           return page;
         },
       },
-      // It writes only where there is no such secret yet.
+      // `get` writes only if the secret does not exist yet.
       secrets: { get: (name) => this.#write(database.secrets.get(name), () => false) },
       close: () => {
         this.#probe = undefined;
         this.#cancelProbe?.();
-        runtime.clearInterval(this.#silence);
+        runtime.clearInterval(this.#silenceTimer);
         return database.close();
       },
     };
   }
 
-  // What is returned is what the store gave: whoever waits for it waits no longer because it is watched.
+  // These methods return the store's own promise, so observing a call does not delay its caller.
 
   #read<T>(act: Promise<T>): Promise<T> {
     act.then(undefined, (error: unknown) => this.#report(error));
     return act;
   }
 
-  /** `isProof`: whether its success proves that the store can write. */
+  /** `isProof`: whether the success of this call proves that the store can write. */
   #write<T>(act: Promise<T>, isProof: (value: T) => boolean = () => true): Promise<T> {
     if (this.#pendingWrites++ === 0) this.#progressAt = runtime.monotonic();
-    if (!this.#silence) {
-      this.#lookedAt = runtime.monotonic();
-      this.#silence = runtime.setInterval(() => this.#listen(), probeMs).unref();
+    if (!this.#silenceTimer) {
+      this.#checkedAt = runtime.monotonic();
+      this.#silenceTimer = runtime.setInterval(() => this.#checkSilence(), probeMs).unref();
     }
     act.then(
       (value) => {
@@ -107,14 +107,14 @@ export class StoreHealth {
     return act;
   }
 
-  #listen(): void {
-    // While this process itself was blocked, no answer could be read.
+  #checkSilence(): void {
+    // While this process was blocked, it could not read any answer.
     const now = runtime.monotonic();
-    this.#progressAt += Math.max(0, now - this.#lookedAt - 2 * probeMs);
-    this.#lookedAt = now;
+    this.#progressAt += Math.max(0, now - this.#checkedAt - 2 * probeMs);
+    this.#checkedAt = now;
     if (this.#pendingWrites === 0) {
-      runtime.clearInterval(this.#silence);
-      this.#silence = undefined;
+      runtime.clearInterval(this.#silenceTimer);
+      this.#silenceTimer = undefined;
     } else if (!this.#failure && runtime.monotonic() - this.#progressAt > silentMs) {
       const silent = new StoreTimedOut(silentMs, true);
       this.#report(silent);
@@ -122,18 +122,18 @@ export class StoreHealth {
     }
   }
 
-  /** True if the store itself failed. Refusals of rules are no failures, nor is the damage of a single task. */
+  /** True if the store itself failed. A refusal by a rule is not a failure, and neither is one corrupt task. */
   #report(error: unknown): boolean {
     if (!(error instanceof StoreError) || error.code === 'STORE_CLOSED') return false;
     if (error instanceof TaskCorrupt) {
-      this.#damaged(error.taskId, error.message);
+      this.#reportCorrupt(error.taskId, error.message);
       return false;
     }
     quietly(() => this.#observer.storeFailed({ at: this.#clock.now(), error }));
     return true;
   }
 
-  #damaged(task: string, message: string): void {
+  #reportCorrupt(task: string, message: string): void {
     quietly(() => this.#observer.corrupt({ at: this.#clock.now(), task, message }));
   }
 
@@ -161,7 +161,7 @@ export class StoreHealth {
   }
 }
 
-/** Writes and removes what nobody asks for. */
+/** Writes a session and deletes it again. */
 async function probe({ sessions }: Database): Promise<void> {
   const id = `probe ${newId()}`;
   await sessions.save({ id, owner: '', opening: { text: probeText }, seenAt: runtime.now() });

@@ -3,21 +3,21 @@ import { type Observer, quietly, unobserved } from '../../ports/observer.ts';
 import type { Database } from '../../ports/queue.ts';
 import { withCommands } from './decorator.ts';
 
-/** The database with an observer that hears of what is committed through it. */
+/** Wraps a database so that the observer is notified of every commit. */
 export function observed(database: Database, observer: Observer): Database {
   if (observer === unobserved) return database;
   const { store } = database;
-  const told = (change: Change) => {
-    // What is committed is committed, whatever an observer makes of it.
+  const notified = (change: Change) => {
+    // An error in the observer must not affect a change that is already committed.
     if (change.writes.length + change.removed.length > 0) quietly(() => observer.committed(change));
     return change;
   };
   return withCommands(database, {
-    create: (bearing, decide) => store.create(bearing, decide).then(told),
-    update: (reach, id, decide) => store.update(reach, id, decide).then(told),
+    create: (bearing, decide) => store.create(bearing, decide).then(notified),
+    update: (reach, id, decide) => store.update(reach, id, decide).then(notified),
     claim: async (query, decide) => {
       const claims = await store.claim(query, decide);
-      for (const { change } of claims.claimed) told(change);
+      for (const { change } of claims.claimed) notified(change);
       return claims;
     },
   });

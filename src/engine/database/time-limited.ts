@@ -1,7 +1,7 @@
 /**
- * A database for those who serve callers. A store may be waited for while it restarts, or while another program holds
- * it locked; callers are told after a few seconds. What was given up must not happen later: its rule refuses, should
- * the store still come to it.
+ * A database whose calls fail after a few seconds, for code that serves callers. A store may block much longer, for
+ * example while it restarts or while another program has it locked. A command that timed out must not take effect
+ * later: if the store still reaches it, its rule refuses.
  */
 import { refusal } from '../../model/errors.ts';
 import type { Change, Verdict } from '../../ports/change.ts';
@@ -10,8 +10,8 @@ import { StoreTimedOut } from '../../ports/store-errors.ts';
 import { runtime, type Timer } from '../../runtime/runtime.ts';
 import { type Around, decorated } from './decorator.ts';
 
-const patienceMs = 4_000;
-const lookMs = 250;
+const timeoutMs = 4_000;
+const checkMs = 250;
 
 interface Wait {
   until: number;
@@ -21,12 +21,12 @@ interface Wait {
 export function timeLimited(database: Database): Database {
   const { store } = database;
   const waits = new Waits();
-  const hurried: Around = {
-    read: (act) => waits.for(act(), () => new StoreTimedOut(patienceMs, false)),
-    // It cannot be withdrawn any more.
-    write: (act) => waits.for(act(), () => new StoreTimedOut(patienceMs, true)),
+  const limited: Around = {
+    read: (act) => waits.for(act(), () => new StoreTimedOut(timeoutMs, false)),
+    // The write may still take effect.
+    write: (act) => waits.for(act(), () => new StoreTimedOut(timeoutMs, true)),
   };
-  const served = decorated(database, hurried, ['store', 'queue', 'secrets', 'sessions', 'calls']);
+  const served = decorated(database, limited, ['store', 'queue', 'secrets', 'sessions', 'calls']);
   return {
     ...served,
     store: {
@@ -51,47 +51,47 @@ function commanded<Subject>(
   });
   return waits.for(act, () => {
     isGivenUp = true;
-    return new StoreTimedOut(patienceMs, isDecided);
+    return new StoreTimedOut(timeoutMs, isDecided);
   });
 }
 
-/** All that is waited for, looked at now and then: a timer for each would cost more than most answers. */
+/** All pending calls, checked by one timer: a timer per call would cost more than most calls. */
 class Waits {
   readonly #open = new Set<Wait>();
-  #looks: Timer | undefined;
-  #lookedAt = 0;
+  #timer: Timer | undefined;
+  #checkedAt = 0;
 
   async for<T>(act: Promise<T>, late: () => Error): Promise<T> {
-    const { promise: silence, reject } = Promise.withResolvers<never>();
-    const wait = { until: runtime.monotonic() + patienceMs, giveUp: () => reject(late()) };
+    const { promise: timedOut, reject } = Promise.withResolvers<never>();
+    const wait = { until: runtime.monotonic() + timeoutMs, giveUp: () => reject(late()) };
     this.#open.add(wait);
-    this.#startLooking();
+    this.#startTimer();
     try {
-      return await Promise.race([act, silence]);
+      return await Promise.race([act, timedOut]);
     } finally {
       this.#open.delete(wait);
     }
   }
 
-  #startLooking(): void {
-    if (this.#looks) return;
-    this.#lookedAt = runtime.monotonic();
-    this.#looks = runtime.setInterval(() => this.#look(), lookMs).unref();
+  #startTimer(): void {
+    if (this.#timer) return;
+    this.#checkedAt = runtime.monotonic();
+    this.#timer = runtime.setInterval(() => this.#check(), checkMs).unref();
   }
 
-  #look(): void {
+  #check(): void {
     const now = runtime.monotonic();
-    // Time in which this process itself stood still is not the store's.
-    const stoodStillMs = Math.max(0, now - this.#lookedAt - 2 * lookMs);
-    this.#lookedAt = now;
+    // Time during which this process was stopped does not count against the store.
+    const stoppedMs = Math.max(0, now - this.#checkedAt - 2 * checkMs);
+    this.#checkedAt = now;
     for (const wait of this.#open) {
-      wait.until += stoodStillMs;
+      wait.until += stoppedMs;
       if (now < wait.until) continue;
       this.#open.delete(wait);
       wait.giveUp();
     }
     if (this.#open.size > 0) return;
-    runtime.clearInterval(this.#looks);
-    this.#looks = undefined;
+    runtime.clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 }

@@ -1,23 +1,23 @@
-/** Who waits for news of which tree. */
+/** Listeners for changes of task trees. */
 import type { TaskId } from '../../model/task.ts';
 import type { CommittedChange, Store } from '../../ports/store.ts';
 
 export type Listener = (commit: CommittedChange) => void;
 
-/** Listeners by the root of a tree. */
-export class TreeListeners<News> {
-  readonly #listeners = new Map<TaskId, Set<(news: News) => void>>();
+/** Listeners by the root of their tree. */
+export class TreeListeners<Event> {
+  readonly #listeners = new Map<TaskId, Set<(event: Event) => void>>();
 
   get isEmpty(): boolean {
     return this.#listeners.size === 0;
   }
 
-  /** How many there are, for tests that nothing is left behind. */
+  /** The number of listeners. Tests use it to find leaks. */
   get size(): number {
     return [...this.#listeners.values()].reduce((sum, { size }) => sum + size, 0);
   }
 
-  listen(rootId: TaskId, listener: (news: News) => void): () => void {
+  add(rootId: TaskId, listener: (event: Event) => void): () => void {
     const listeners = this.#listeners.get(rootId) ?? new Set();
     this.#listeners.set(rootId, listeners.add(listener));
     return () => {
@@ -25,14 +25,14 @@ export class TreeListeners<News> {
     };
   }
 
-  tell(rootId: TaskId, news: News): void {
-    for (const listener of [...(this.#listeners.get(rootId) ?? [])]) listener(news);
+  notify(rootId: TaskId, event: Event): void {
+    for (const listener of [...(this.#listeners.get(rootId) ?? [])]) listener(event);
   }
 }
 
 /**
- * Those who wait for commits. One subscription to the store serves all of them, and none is held while nobody waits, so
- * that ten thousand waiters cost each commit one look into a map.
+ * Notifies listeners of commits. One subscription to the store serves all listeners, so that ten thousand of them cost
+ * each commit one map lookup. Without listeners there is no subscription.
  */
 export class TreeWatchers {
   readonly #store: Store;
@@ -47,11 +47,11 @@ export class TreeWatchers {
     return this.#listeners.size;
   }
 
-  /** Hears of every commit in the tree of a root from now on. */
+  /** Calls the listener for every later commit in the tree of a root. */
   watch(rootId: TaskId, listener: Listener): () => void {
-    // First: a store that is closed refuses it.
-    this.#unsubscribe ??= this.#store.subscribe((commit) => this.#listeners.tell(commit.rootId, commit));
-    const stop = this.#listeners.listen(rootId, listener);
+    // This comes first because a closed store throws here.
+    this.#unsubscribe ??= this.#store.subscribe((commit) => this.#listeners.notify(commit.rootId, commit));
+    const stop = this.#listeners.add(rootId, listener);
     return () => {
       stop();
       if (!this.#listeners.isEmpty) return;

@@ -1,4 +1,4 @@
-/** What a handler passes to the methods of `task`: checked before anything is done with it, refused with the call's name. */
+/** Checks the arguments of the methods of `task`. Errors contain the name of the call. */
 import { type Duration, toMs } from '../../model/duration.ts';
 import { HoldfastError, InvalidOptions } from '../../model/errors.ts';
 import { isInstance, messageOf, shown } from '../../model/thrown.ts';
@@ -6,14 +6,14 @@ import { type Retry, type RetryPolicy, retryPolicy } from '../replay/step-retry.
 import type { Schema } from './schema.ts';
 import type { DurableTool } from './tool.ts';
 
-/** Names are in every journal and in every list of steps. */
+/** Limited because names are in every journal and every list of steps. */
 export const maxCallNameLength = 1_024;
-const longestToolName = 256;
-/** Messages about a running task are sent with every poll. */
+const maxToolNameLength = 256;
+/** Limited because the status message is sent with every poll. */
 export const maxStatusLength = 10_000;
-/** A moment further away than this could not be shown as a date. */
-const longestWaitMs = 1_000 * 365 * 86_400_000;
-const lastMoment = 8_640_000_000_000_000;
+/** A time further away than this is not a valid date. */
+const maxWaitMs = 1_000 * 365 * 86_400_000;
+const maxTime = 8_640_000_000_000_000;
 
 /** The arguments of one call, such as `task.step()`. */
 export class CallArguments {
@@ -31,23 +31,23 @@ export class CallArguments {
       if (isInstance(error, HoldfastError)) throw error;
       throw new InvalidOptions(
         'INVALID_CALL',
-        `${this.#call} got something that cannot be read: ${messageOf(error, 1_000)}`,
+        `${this.#call} got an argument that cannot be read: ${messageOf(error, 1_000)}`,
       );
     }
   }
 
   name(value: unknown, what = 'a name'): string {
-    if (typeof value !== 'string') throw this.needs(`a text as ${what}`, value);
+    if (typeof value !== 'string') throw this.needs(`a string as ${what}`, value);
     if (value.length <= maxCallNameLength) return value;
     throw new InvalidOptions(
       'INVALID_CALL',
-      `${this.#call} got ${what} of ${value.length} characters, and at most ${maxCallNameLength} are kept.`,
+      `${this.#call} got ${what} of ${value.length} characters; the limit is ${maxCallNameLength}.`,
     );
   }
 
   text(value: unknown, what: string): string {
     if (typeof value === 'string') return value;
-    throw this.needs(`a text as ${what}`, value);
+    throw this.needs(`a string as ${what}`, value);
   }
 
   number(value: unknown, what: string): number {
@@ -60,7 +60,7 @@ export class CallArguments {
     throw this.needs(`a function as ${what}`, value);
   }
 
-  /** Options are an object; absent, they are an empty one. */
+  /** Options are an object. If absent, they are empty. */
   options<T extends object>(value: T | undefined, what = 'options'): T {
     if (value === undefined) return {} as T;
     if (typeof value === 'object' && value !== null) return value;
@@ -69,7 +69,7 @@ export class CallArguments {
 
   duration(value: Duration, what: string): number {
     const ms = toMs(value, `${this.#call} (${what})`);
-    if (ms <= longestWaitMs) return ms;
+    if (ms <= maxWaitMs) return ms;
     throw new InvalidOptions(
       'INVALID_CALL',
       `${this.#call} (${what}): ${shown(value)} is longer than a thousand years.`,
@@ -81,7 +81,7 @@ export class CallArguments {
     if (delay !== undefined) this.duration(delay, 'retry.delay');
     if (maxDelay !== undefined) this.duration(maxDelay, 'retry.maxDelay');
     if (attempts !== undefined && !(Number.isInteger(attempts) && attempts >= 1))
-      throw this.needs('a whole number of at least 1 as retry.attempts', attempts);
+      throw this.needs('an integer of at least 1 as retry.attempts', attempts);
     return retryPolicy({ attempts, delay, maxDelay } as Retry);
   }
 
@@ -89,7 +89,7 @@ export class CallArguments {
   moment(value: Date | number): number {
     const ms = typeof value === 'number' ? value : this.#timeOf(value);
     // Stores keep whole milliseconds.
-    if (Math.abs(ms) <= lastMoment) return Math.ceil(ms);
+    if (Math.abs(ms) <= maxTime) return Math.ceil(ms);
     throw this.needs('a valid date, or milliseconds since 1970', value);
   }
 
@@ -100,14 +100,14 @@ export class CallArguments {
 
   durable(value: DurableTool): DurableTool {
     const { name, version, method, handler, deadlineMs, retentionMs } = this.options(value, 'what to start');
-    const isOne =
+    const isDurable =
       [name, version, method].every((text) => typeof text === 'string') &&
       name.length > 0 &&
-      name.length <= longestToolName &&
+      name.length <= maxToolNameLength &&
       typeof handler === 'function' &&
       (deadlineMs === null || Number.isFinite(deadlineMs)) &&
       Number.isFinite(retentionMs);
-    if (isOne) return value;
+    if (isDurable) return value;
     throw this.needs('what durableTool(), durableResource() or durablePrompt() returned', value);
   }
 

@@ -1,4 +1,4 @@
-/** The handler's `task`: every durable thing it can do. Each method is one call of the pass. */
+/** The `task` object of a handler. Each method makes one call of the pass. */
 
 import type { Duration } from '../../model/duration.ts';
 import { InvalidOptions } from '../../model/errors.ts';
@@ -27,7 +27,7 @@ import type { ToolResult } from './tool-result.ts';
 
 export interface StepOptions {
   readonly retry?: Retry;
-  /** Each attempt may take so long. */
+  /** The time limit of each attempt. */
   readonly timeout?: Duration;
 }
 
@@ -36,14 +36,14 @@ export interface WaitOptions {
 }
 
 export interface EventOptions<S extends Schema | undefined> extends WaitOptions {
-  /** What the value must be. Whoever completes an event may be anybody, such as the sender of a webhook. */
+  /** The schema of the value. The sender of an event may be untrusted, such as the sender of a webhook. */
   readonly schema?: S;
 }
 
 export interface AskOptions extends WaitOptions {
   /**
-   * Asks the client to make a task of the question, where it can. Then no connection has to stay open for the answer:
-   * the client may take days, and be gone in between.
+   * Asks the client to create a task for the question if it supports that. Then no connection has to stay open: the
+   * client may take days to answer and may disconnect in between.
    */
   readonly asTask?: boolean;
 }
@@ -51,7 +51,7 @@ export interface AskOptions extends WaitOptions {
 export interface QuestionOptions extends AskOptions {
   /**
    * Only a person may answer: in the client, the dashboard or the terminal. A model that continues a call with plain
-   * tools is told of the question and cannot answer it.
+   * tools sees the question but cannot answer it.
    */
   readonly person?: boolean;
 }
@@ -75,10 +75,10 @@ export interface RootsQuestion {
   readonly roots: true;
 }
 
-/** What a handler may ask: a person, by a form or a URL, the client's model, or the client itself. */
+/** A question to a person (a form or a URL), to the client's model, or to the client itself. */
 export type Question = FormQuestion | UrlQuestion | SamplingQuestion | RootsQuestion;
 
-/** The answer that fits a question. */
+/** The answer to a question. */
 export type AnswerTo<Q> = Q extends { readonly schema: infer S }
   ? FormAnswer<OutputOf<S>>
   : Q extends UrlQuestion
@@ -87,19 +87,19 @@ export type AnswerTo<Q> = Q extends { readonly schema: infer S }
       ? SamplingAnswer
       : RootsAnswer;
 
-type PatienceFor<Q> = [Q] extends [RootsQuestion]
+type OptionsFor<Q> = [Q] extends [RootsQuestion]
   ? WaitOptions
   : [Q] extends [SamplingQuestion]
     ? AskOptions
     : QuestionOptions;
 
-/** Refuses the members that no question has, which are mistyped. */
+/** Rejects unknown members of a question, such as mistyped ones. */
 type OnlyKnown<Q> = { readonly [K in Exclude<keyof Q, QuestionMember>]: never };
 type QuestionMember = 'message' | 'schema' | 'url' | 'sampling' | 'roots';
 
 export interface Subtask<Result = ToolResult> {
   readonly id: TaskId;
-  /** The subtask's result, error results included; throws if it failed, was cancelled or was lost. */
+  /** Returns the result of the subtask, including an error result. Throws if it failed, was cancelled or was lost. */
   result(): Promise<Result>;
   cancel(reason?: string): Promise<void>;
 }
@@ -109,26 +109,29 @@ export interface TaskContext {
   readonly owner: Owner;
   /** The number of this pass: 1 unless the handler was interrupted. */
   readonly pass: number;
-  /** Fires when the task has been cancelled or has passed its deadline. */
+  /** Aborted when the task was cancelled or passed its deadline. */
   readonly signal: AbortSignal;
 
-  /** Runs an effect at most once for each entry in the journal. Its value is what JSON gives back: a `Date` is a string. */
+  /**
+   * Runs a side effect and records its result: once recorded, it is not run again. The value is converted to JSON and
+   * back, so a `Date` becomes a string.
+   */
   step<T>(
     name: string,
     run: (context: StepContext) => T | Promise<T>,
     options?: StepOptions,
   ): Promise<Jsonify<T>>;
 
-  /** Puts a question to the requestor, and waits without holding a worker. */
+  /** Asks the caller a question. The wait needs no worker. */
   ask<Q extends Question>(
     key: string,
     question: Q & OnlyKnown<Q>,
-    patience?: PatienceFor<Q>,
+    options?: OptionsFor<Q>,
   ): Promise<AnswerTo<Q>>;
 
   /**
-   * Starts a subtask, of the kind that the task itself is: tools start tools, resources resources, prompts prompts.
-   * A task that returns is done only when its subtasks are.
+   * Starts a subtask of the same kind: tools start tools, resources start resources, and prompts start prompts.
+   * A task whose handler returned is done only after all its subtasks are done.
    */
   start<Input extends Schema | undefined, Output extends Schema | undefined, Method extends RequestMethod>(
     tool: DurableTool<Input, Output, Method>,
@@ -137,16 +140,16 @@ export interface TaskContext {
 
   sleep(duration: Duration): Promise<void>;
   sleepUntil(moment: Date | number): Promise<void>;
-  /** The time, the same on every replay: that of the last entry the handler has seen. */
+  /** The time of the last journal entry that the handler received: the same on every replay. */
   now(): number;
 
-  /** Polls something outside until the check gives a value, with a single entry in the journal. */
+  /** Repeats a check until it returns a value, with a single entry in the journal. */
   waitForCondition<T>(
     name: string,
     check: (context: StepContext) => T | Promise<T>,
     options: { readonly every: Duration; readonly timeout?: Duration },
   ): Promise<Jsonify<Exclude<T, undefined | null | false>>>;
-  /** Waits for `tasks.complete(id, name, value)`. With a schema, a value that does not fit it throws `InvalidInput`. */
+  /** Waits for `tasks.sendEvent(id, name, value)`. With a schema, a value that does not fit throws `InvalidInput`. */
   waitForEvent<S extends Schema | undefined = undefined>(
     name: string,
     options?: EventOptions<S>,
@@ -157,16 +160,16 @@ export interface TaskContext {
   setPollInterval(duration: Duration): void;
 }
 
-/** A client that reads the results of a tree reads them all in the same way. */
+/** All tasks of a tree must have the same type of result, because clients read them all in the same way. */
 function subtaskOfAnotherKind(child: DurableTool, parent: DurableTool): InvalidOptions {
   return new InvalidOptions(
     'SUBTASK_OF_ANOTHER_KIND',
-    `${parent.name} cannot start ${child.name}: a subtask must give the same type of result as its parent, and ${child.method} gives another one than ${parent.method}.`,
+    `${parent.name} cannot start ${child.name}: a subtask must have the same type of result as its parent, but ${child.method} and ${parent.method} differ.`,
   );
 }
 
-/** What each method was given, by the name of the call. */
-const given = {
+/** The argument checks of each method. */
+const checks = {
   step: new CallArguments('task.step()'),
   ask: new CallArguments('task.ask()'),
   start: new CallArguments('task.start()'),
@@ -187,25 +190,25 @@ export interface ContextParts {
   readonly signal: AbortSignal;
   report(report: Report): void;
   cancel(id: TaskId, reason?: string): Promise<void>;
-  readonly extents: EngineLimits;
+  readonly limits: EngineLimits;
 }
 
 export function taskContext(parts: ContextParts): TaskContext {
-  const { task, tool, pass, signal, report, cancel, extents } = parts;
-  const { maxValueSize } = extents;
-  // A replayed pass counts the same.
+  const { task, tool, pass, signal, report, cancel, limits } = parts;
+  const { maxValueSize } = limits;
+  // A replayed pass counts in the same way.
   let subtasks = 0;
   let openQuestions = 0;
-  const tell = (what: Report) => {
-    // The commit that it leads to, later, is not something that the handler awaits.
-    if (pass.isLive) outsideHandlers(() => report(what));
+  const sendReport = (update: Report) => {
+    // The later commit of the report is not part of the handler.
+    if (pass.isLive) outsideHandlers(() => report(update));
   };
   const subtask = (id: TaskId, name: string): Subtask => ({
     id,
     result: () => pass.call(id, { kind: 'result', childId: id, tool: name }) as Promise<ToolResult>,
     cancel: async (reason) => {
-      const said = reason === undefined ? undefined : status(given.cancel.text(reason, 'its reason'));
-      await pass.call(`cancel ${id}`, { kind: 'step', run: () => cancel(id, said), retry: retryPolicy() });
+      const text = reason === undefined ? undefined : status(checks.cancel.text(reason, 'its reason'));
+      await pass.call(`cancel ${id}`, { kind: 'step', run: () => cancel(id, text), retry: retryPolicy() });
     },
   });
 
@@ -216,12 +219,12 @@ export function taskContext(parts: ContextParts): TaskContext {
     signal,
 
     step(name: string, run: (context: StepContext) => unknown, options?: StepOptions) {
-      const { step } = given;
+      const { step } = checks;
       const purpose = step.read(() => {
         const { retry, timeout } = step.options(options);
         return {
           kind: 'step',
-          run: step.work(run, 'its work'),
+          run: step.work(run, 'its function'),
           retry: retry === undefined || retry === null ? tool.retry : step.retry(retry),
           ...(timeout !== undefined && { timeoutMs: step.duration(timeout, 'timeout') }),
         } as const;
@@ -230,7 +233,7 @@ export function taskContext(parts: ContextParts): TaskContext {
     },
 
     async ask(key: string, question: Question, options?: QuestionOptions) {
-      const { ask } = given;
+      const { ask } = checks;
       const purpose = ask.read(() => {
         const { timeout, asTask, person } = ask.options(options);
         const asked = inputRequest(ask.name(key, 'a key'), question, maxValueSize);
@@ -241,33 +244,33 @@ export function taskContext(parts: ContextParts): TaskContext {
           ...(asTask && { asTask: true as const }),
           ...(person && { person: true as const }),
         };
-        return { kind: 'ask', request, ...patience(ask, timeout) } as const;
+        return { kind: 'ask', request, ...timeoutOf(ask, timeout) } as const;
       });
       const { request } = purpose;
       const { answers } = task.origin;
       if (answers && !answers.includes(request.kind)) throw new CannotBeAsked(key, request.kind);
-      checkTaskLimit(extents, 'maxOpenQuestions', openQuestions, 'Too many questions are open');
+      checkTaskLimit(limits, 'maxOpenQuestions', openQuestions, 'Too many questions are open');
       openQuestions++;
       const answer = await pass.call(key, purpose).finally(() => openQuestions--);
       return readAnswer(key, question, answer, tool.secrets);
     },
 
-    async start(wanted: DurableTool, ...[input]: readonly unknown[]) {
-      const child = given.start.read(() => given.start.durable(wanted));
+    async start(definition: DurableTool, ...[input]: readonly unknown[]) {
+      const child = checks.start.read(() => checks.start.durable(definition));
       if (child.method !== tool.method) throw subtaskOfAnotherKind(child, tool);
-      checkTaskLimit(extents, 'maxDepth', task.depth, 'Subtasks go too deep');
-      checkTaskLimit(extents, 'maxSubtasks', subtasks++, 'One task has too many subtasks');
+      checkTaskLimit(limits, 'maxDepth', task.depth, 'Subtasks are nested too deeply');
+      checkTaskLimit(limits, 'maxSubtasks', subtasks++, 'One task has too many subtasks');
       const request = await childRequest(newTaskId(), child, input, task, maxValueSize);
       const id = (await pass.call(child.name, { kind: 'start', request })) as TaskId;
       return subtask(id, child.name);
     },
 
     async sleep(duration: Duration) {
-      await pass.call('', { kind: 'sleep', ms: given.sleep.duration(duration, 'duration') });
+      await pass.call('', { kind: 'sleep', ms: checks.sleep.duration(duration, 'duration') });
     },
 
     async sleepUntil(moment: Date | number) {
-      await pass.call('', { kind: 'sleep', until: given.sleepUntil.moment(moment) });
+      await pass.call('', { kind: 'sleep', until: checks.sleepUntil.moment(moment) });
     },
 
     now: () => pass.moment,
@@ -277,7 +280,7 @@ export function taskContext(parts: ContextParts): TaskContext {
       run: (context: StepContext) => unknown,
       options: { every: Duration; timeout?: Duration },
     ) {
-      const call = given.waitForCondition;
+      const call = checks.waitForCondition;
       const purpose = call.read(() => {
         const { every, timeout } = call.options(options);
         const everyMs = Math.max(1, call.duration(every, 'every'));
@@ -285,25 +288,25 @@ export function taskContext(parts: ContextParts): TaskContext {
           kind: 'until',
           run: call.work(run, 'its check'),
           everyMs,
-          ...patience(call, timeout),
+          ...timeoutOf(call, timeout),
         } as const;
       });
       return pass.call(call.name(name), purpose);
     },
 
     async waitForEvent(name: string, options?: EventOptions<Schema | undefined>) {
-      const call = given.waitForEvent;
+      const call = checks.waitForEvent;
       const { schema, limit } = call.read(() => {
         const { schema, timeout } = call.options(options);
-        return { schema: call.schema(schema), limit: patience(call, timeout) };
+        return { schema: call.schema(schema), limit: timeoutOf(call, timeout) };
       });
       const value = await pass.call(call.name(name), { kind: 'event', ...limit });
       return schema ? parse(schema, value, `The event "${name}"`, tool.secrets) : value;
     },
 
     progress(done: number, total?: number, message?: string) {
-      const { progress } = given;
-      tell({
+      const { progress } = checks;
+      sendReport({
         progress: {
           done: progress.number(done, 'what is done'),
           ...(total !== undefined && { total: progress.number(total, 'the total') }),
@@ -312,24 +315,24 @@ export function taskContext(parts: ContextParts): TaskContext {
       });
     },
     setStatusMessage: (message: string) =>
-      tell({ message: status(given.setStatusMessage.text(message, 'its message')) }),
+      sendReport({ message: status(checks.setStatusMessage.text(message, 'its message')) }),
     setPollInterval: (duration: Duration) =>
-      tell({ pollMs: given.setPollInterval.duration(duration, 'duration') }),
+      sendReport({ pollMs: checks.setPollInterval.duration(duration, 'duration') }),
   };
   return context as unknown as TaskContext;
 }
 
-/** The question as it is stored and shown. */
+/** Converts a question to its stored form. */
 export function inputRequest(
   key: string,
   question: Question,
-  largest: number = defaultMaxValueSize,
+  maxSize: number = defaultMaxValueSize,
 ): InputRequest {
-  return toJsonValue(requestOf(key, question), `The question "${key}"`, largest) as unknown as InputRequest;
+  return toJsonValue(requestOf(key, question), `The question "${key}"`, maxSize) as unknown as InputRequest;
 }
 
 function requestOf(key: string, question: Question): InputRequest {
-  const { ask } = given;
+  const { ask } = checks;
   const asked = ask.options<Question>(question ?? null, 'its question');
   if ('sampling' in asked)
     return { kind: 'sampling', params: ask.options(asked.sampling ?? null, 'sampling') };
@@ -340,7 +343,7 @@ function requestOf(key: string, question: Question): InputRequest {
   return { kind: 'form', message, schema: toJsonSchema(asked.schema, `The question "${key}"`) };
 }
 
-/** The answer as the author of the question gets it. */
+/** Converts an answer to the form that the handler gets. */
 export async function readAnswer(
   key: string,
   question: Question,
@@ -352,7 +355,7 @@ export async function readAnswer(
   return { ...answer, content };
 }
 
-function patience(call: CallArguments, timeout: Duration | undefined): { timeoutMs?: number } {
+function timeoutOf(call: CallArguments, timeout: Duration | undefined): { timeoutMs?: number } {
   return timeout === undefined ? {} : { timeoutMs: call.duration(timeout, 'timeout') };
 }
 

@@ -1,11 +1,11 @@
-/** From a call of a tool to the request for a task. */
+/** Converts the call of a tool to the request for a task. */
 import type { NewTask, Task, TaskId } from '../../model/task.ts';
 import { subtasksTrace } from '../../model/trace.ts';
 import { toJsonValue } from '../replay/json-value.ts';
 import { parse } from './schema.ts';
 import type { DurableTool } from './tool.ts';
 
-/** Refuses arguments that do not fit. What is stored is what the caller sent; each pass parses it anew. */
+/** Refuses arguments that do not fit. The stored arguments are those that the caller sent, and each pass parses them again. */
 export async function rootRequest(
   id: TaskId,
   tool: DurableTool,

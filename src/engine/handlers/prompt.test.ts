@@ -9,14 +9,14 @@ async function shaped(returned: unknown) {
   return outcome.kind === 'result' ? outcome.value : outcome;
 }
 
-const said = (role: string, text: string) => ({ role, content: { type: 'text', text } });
+const message = (role: string, text: string) => ({ role, content: { type: 'text', text } });
 
-test('a text becomes what the user says', async () => {
-  expect(await shaped('Review this.')).toEqual({ messages: [said('user', 'Review this.')] });
+test('a text becomes a message of the user', async () => {
+  expect(await shaped('Review this.')).toEqual({ messages: [message('user', 'Review this.')] });
 });
 
-test('messages, alone or in a whole result, are taken as they are', async () => {
-  const messages = [said('user', 'Hello.'), said('assistant', 'Hello!')];
+test('messages, alone or in a complete result, are returned unchanged', async () => {
+  const messages = [message('user', 'Hello.'), message('assistant', 'Hello!')];
   expect(await shaped(messages)).toEqual({ messages });
   expect(await shaped({ messages, description: 'A greeting' })).toEqual({
     messages,
@@ -29,13 +29,13 @@ test.each([
   { returned: 7 },
   { returned: { text: 'Hello.' } },
   { returned: { messages: 'Hello.' } },
-  { returned: [said('system', 'Hello.')] },
+  { returned: [message('system', 'Hello.')] },
   { returned: [{ role: 'user', content: 'Hello.' }] },
-])('$returned is no prompt', async ({ returned }) => {
-  await expect(shaped(returned)).rejects.toThrow('The handler returned no prompt.');
+])('$returned is not a prompt', async ({ returned }) => {
+  await expect(shaped(returned)).rejects.toThrow('The handler did not return a prompt.');
 });
 
-test('there are no error results: whatever is thrown is a failure, and a protocol error keeps its code', () => {
+test('every thrown value is a failure, never an error result, and a protocol error keeps its code', () => {
   expect(review.failure('oops')).toEqual({ kind: 'failure', message: 'oops' });
   expect(review.failure(new ProtocolError(-32602, 'Which?'))).toEqual({
     kind: 'failure',
@@ -44,7 +44,7 @@ test('there are no error results: whatever is thrown is a failure, and a protoco
   });
 });
 
-test('a name is one that a tool could have, and no tool has its key', () => {
+test('a prompt name follows the rules of tool names, and its key differs from every tool name', () => {
   expect(review).toMatchObject({ name: 'prompt/review', listedAs: 'review', method: 'prompts/get' });
   expect(() => durablePrompt('a/b', {}, async () => '')).toThrow(
     expect.objectContaining({ code: 'INVALID_TOOL' }),

@@ -30,16 +30,16 @@ export interface PromptResult {
   readonly _meta?: Readonly<Record<string, unknown>>;
 }
 
-/** A text, which the user says, or messages with or without the whole result around them. */
+/** Returns a text (a message of the user), messages, or a complete result. */
 export type PromptHandler<Args> = (
   args: OutputOf<Args>,
   task: TaskContext,
 ) => Promise<string | readonly PromptMessage[] | PromptResult>;
 
-/** A prompt that becomes a durable task whenever it is asked for. */
+/** A prompt whose every `prompts/get` becomes a durable task. */
 export interface DurablePrompt<Args extends Schema | undefined = Schema | undefined>
   extends DurableTool<Args, undefined, 'prompts/get'> {
-  /** The name that its author gave it, and that lists show. No tool has a "/" in its name, as `name` has here. */
+  /** The name from the author, shown in lists. `name` also has a prefix with "/", which no tool name contains. */
   readonly listedAs: string;
 }
 
@@ -56,8 +56,8 @@ export function durablePrompt<Args extends Schema | undefined = undefined>(
     listedAs: name,
     inputSchema: checkedSchema(`argsSchema of ${name}`, options.argsSchema) as Args,
     handler: checkedHandler(name, handler),
-    outcome: async (returned, { maxSize: largest }) =>
-      success(resultOf(toJsonValue(returned, 'The handler', largest))),
+    outcome: async (returned, { maxSize }) =>
+      success(resultOf(toJsonValue(returned, 'The handler', maxSize))),
     failure: protocolFailure,
   };
 }
@@ -73,7 +73,7 @@ function resultOf(value: Json | undefined): Json {
   if (isJsonObject(value) && isMessages(value.messages)) return value;
   throw new InvalidValue(
     'INVALID_RESULT',
-    'The handler returned no prompt. Return a text, messages with a "role" (user or assistant) and a "content" each, or { messages }.',
+    'The handler did not return a prompt. Return a text, messages with a "role" (user or assistant) and a "content" each, or { messages }.',
   );
 }
 

@@ -21,7 +21,7 @@ test('a text becomes the contents of the URI that was read, of the type that was
   });
 });
 
-test('contents, alone or in a whole result, are taken as they are', async () => {
+test('contents, alone or in a complete result, are returned unchanged', async () => {
   const contents = [
     { uri: 'report://a', text: 'A' },
     { uri: 'report://b', mimeType: 'image/png', blob: 'AAAA' },
@@ -31,7 +31,7 @@ test('contents, alone or in a whole result, are taken as they are', async () => 
   expect(await shaped([])).toEqual({ contents: [] });
 });
 
-test('any other object, and an array of such, is shown as JSON', async () => {
+test('any other object or array is shown as JSON', async () => {
   expect(await shaped({ wind: 3 })).toEqual({
     contents: [{ uri: daily, mimeType: 'application/json', text: '{"wind":3}' }],
   });
@@ -40,21 +40,21 @@ test('any other object, and an array of such, is shown as JSON', async () => {
   });
 });
 
-test.each([undefined, null, 7, true])('%s is no resource', async (returned) => {
-  await expect(shaped(returned)).rejects.toThrow('which is no resource');
+test.each([undefined, null, 7, true])('%s is not a resource', async (returned) => {
+  await expect(shaped(returned)).rejects.toThrow('which is not a resource');
 });
 
 test('contents without a URI, or with neither text nor blob, are refused', async () => {
-  await expect(shaped({ contents: [{ text: 'whose?' }] })).rejects.toThrow('some have no "uri"');
+  await expect(shaped({ contents: [{ text: 'from where?' }] })).rejects.toThrow('without a "uri"');
   await expect(shaped({ contents: [{ uri: daily }] })).rejects.toThrow('neither a "text" nor a "blob"');
 });
 
-test('what JSON cannot carry, or is too large, is refused before it is shown as a text', async () => {
-  await expect(shaped({ tides: new Map() })).rejects.toThrow('"tides" that JSON cannot carry');
-  await expect(shaped('x'.repeat(2_000))).rejects.toThrow('at most 1000 are kept');
+test('a value that JSON cannot represent, or that is too large, is refused before it becomes a text', async () => {
+  await expect(shaped({ tides: new Map() })).rejects.toThrow('"tides" that JSON cannot represent');
+  await expect(shaped('x'.repeat(2_000))).rejects.toThrow('the limit is 1000');
 });
 
-test('there are no error results: whatever is thrown is a failure, and a protocol error keeps its code', () => {
+test('every thrown value is a failure, never an error result, and a protocol error keeps its code', () => {
   const { failure } = resource();
   expect(failure(new Error('No wind.'))).toEqual({ kind: 'failure', message: 'No wind.' });
   expect(failure(new ProtocolError(-32002, 'Gone.', { uri: daily }))).toEqual({
@@ -66,7 +66,7 @@ test('there are no error results: whatever is thrown is a failure, and a protoco
   expect(failure(new CannotBeAsked('name', 'form'))).toMatchObject({ kind: 'failure', unaskable: 'form' });
 });
 
-test('a URI is matched with the variables in it', () => {
+test('a URI is matched, and its variables are extracted', () => {
   const files = resource({ uri: 'report://{day}/{+path}' });
   const uri = 'report://monday/a/b';
   expect(matchUri(files, uri)).toEqual({ uri, variables: { day: 'monday', path: 'a/b' } });
@@ -74,9 +74,9 @@ test('a URI is matched with the variables in it', () => {
   expect([files.isTemplate, resource().isTemplate]).toEqual([true, false]);
 });
 
-test('a name is one that a tool could have, and no tool has its key', () => {
+test('a resource name follows the rules of tool names, and its key differs from every tool name', () => {
   expect(resource()).toMatchObject({ name: 'resource/daily', listedAs: 'daily', method: 'resources/read' });
   const named = () => durableResource('the daily', { uri: daily }, async () => '');
   expect(named).toThrow(expect.objectContaining({ code: 'INVALID_TOOL' }));
-  expect(named).toThrow('"the daily" is no name for a resource');
+  expect(named).toThrow('"the daily" is not a valid name for a resource');
 });

@@ -16,20 +16,20 @@ import { protocolFailure, success } from './tool-result.ts';
 import { uriTemplate } from './uri-template.ts';
 
 export interface ResourceOptions extends DurableOptions {
-  /** A URI, `report://daily`, or a template of many: in `report://{day}/{+path}` only `path` reaches across a "/". */
+  /** A URI such as `report://daily`, or a URI template: in `report://{day}/{+path}` only `path` may contain a "/". */
   readonly uri: string;
-  /** Of what the handler returns as a text or an object. */
+  /** The type of a text or object that the handler returns. */
   readonly mimeType?: string;
 }
 
-/** What a handler is to read. */
+/** What the handler reads. */
 export interface ResourceRead {
   readonly uri: string;
   /** The decoded values of the template's variables. */
   readonly variables: Readonly<Record<string, string>>;
 }
 
-/** What to create a task with. The variables may be left out, since the URI says them. */
+/** The input for creating a task. The variables are optional, because the URI contains them. */
 export interface ResourceInput {
   readonly uri: string;
   readonly variables?: Readonly<Record<string, string>>;
@@ -46,22 +46,22 @@ export interface ResourceResult {
   readonly _meta?: Readonly<Record<string, unknown>>;
 }
 
-/** A text, the contents with or without the whole result around them, or an object that is shown as JSON. */
+/** Returns a text, contents, a complete result, or an object that is shown as JSON. */
 export type ResourceHandler = (
   read: ResourceRead,
   task: TaskContext,
 ) => Promise<string | readonly ResourceContents[] | ResourceResult | object>;
 
-/** A resource whose reading becomes a durable task. */
+/** A resource whose every `resources/read` becomes a durable task. */
 export interface DurableResource
   extends DurableTool<Schema<ResourceInput, ResourceRead>, undefined, 'resources/read'> {
-  /** The name that its author gave it, and that lists show. No tool has a "/" in its name, as `name` has here. */
+  /** The name from the author, shown in lists. `name` also has a prefix with "/", which no tool name contains. */
   readonly listedAs: string;
-  /** A URI, or a template of many. */
+  /** A URI or a URI template. */
   readonly uri: string;
   readonly isTemplate: boolean;
   readonly mimeType: string | undefined;
-  /** The values of the variables in a URI; undefined if it is not this resource that the URI means. */
+  /** The values of the variables in a URI; undefined if the URI does not match this resource. */
   readonly variablesIn: (uri: string) => ResourceRead['variables'] | undefined;
 }
 
@@ -84,13 +84,13 @@ export function durableResource(
     variablesIn: match,
     inputSchema: readSchema(uri, match),
     handler: checkedHandler(name, handler),
-    outcome: async (returned, { input, maxSize: largest }) =>
-      success(resultOf(toJsonValue(returned, 'The handler', largest), (input as ResourceRead).uri, mimeType)),
+    outcome: async (returned, { input, maxSize }) =>
+      success(resultOf(toJsonValue(returned, 'The handler', maxSize), (input as ResourceRead).uri, mimeType)),
     failure: protocolFailure,
   };
 }
 
-/** What a request for this URI asks of the resource; undefined if it asks nothing of it. */
+/** The input for a read of this URI; undefined if the URI does not match this resource. */
 export function matchUri({ variablesIn }: DurableResource, uri: string): ResourceRead | undefined {
   const variables = variablesIn(uri);
   return variables && { uri, variables };
@@ -109,7 +109,7 @@ function readSchema(
     const uri = isJsonObject(value) ? value.uri : undefined;
     const variables = typeof uri === 'string' ? match(uri) : undefined;
     if (variables) return { value: { uri: uri as string, variables } };
-    const message = `${JSON.stringify(uri) ?? 'nothing'} is none of the URIs that ${template} stands for`;
+    const message = `${JSON.stringify(uri) ?? 'nothing'} does not match ${template}`;
     return { issues: [{ message, path: ['uri'] }] };
   };
   return { '~standard': { version: 1, vendor: 'holdfast', validate } };
@@ -123,14 +123,14 @@ function resultOf(value: Json | undefined, uri: string, mimeType: string | undef
     if (isContents(value.contents)) return value;
     throw new InvalidValue(
       'INVALID_RESULT',
-      'The handler returned contents of which some have no "uri", or neither a "text" nor a "blob".',
+      'The handler returned contents without a "uri", or with neither a "text" nor a "blob".',
     );
   }
   if (typeof value === 'object' && value !== null)
     return { contents: [{ uri, mimeType: mimeType ?? 'application/json', text: JSON.stringify(value) }] };
   throw new InvalidValue(
     'INVALID_RESULT',
-    `The handler returned ${value === undefined ? 'nothing' : JSON.stringify(value)}, which is no resource. Return a text, contents, or an object to be shown as JSON.`,
+    `The handler returned ${value === undefined ? 'nothing' : JSON.stringify(value)}, which is not a resource. Return a text, contents, or an object to be shown as JSON.`,
   );
 }
 

@@ -1,4 +1,4 @@
-/** Schemas of authors check values and can be shown to a peer as JSON Schema. */
+/** Schemas of authors: they check values and are sent to peers as JSON Schema. */
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { mayQuoteSecrets, type SecretFields } from '../../model/redaction.ts';
 import type { Schema } from '../../model/schema.ts';
@@ -6,7 +6,7 @@ import { InvalidInput } from '../replay/recorded-error.ts';
 
 export type { InputOf, OutputOf, Schema } from '../../model/schema.ts';
 
-/** The value as the schema gives it back. */
+/** Parses a value with the schema. */
 export async function parse<Output>(
   schema: Schema<unknown, Output>,
   value: unknown,
@@ -17,13 +17,13 @@ export async function parse<Output>(
   if (!checked.issues) return checked.value;
   const problems = checked.issues.map(({ message, path = [] }) => {
     const parts = path.map((part) => (typeof part === 'object' ? part.key : part));
-    const place = parts.map(String).join('..');
-    const said = mayQuoteSecrets(parts, secrets) ? 'not what it should be, which is secret' : message;
-    return { place, said: place === '' ? said : `${place}: ${said}` };
+    const place = parts.map(String).join('.');
+    const problem = mayQuoteSecrets(parts, secrets) ? 'does not fit (the details are secret)' : message;
+    return { place, text: place === '' ? problem : `${place}: ${problem}` };
   });
   const places = [...new Set(problems.map(({ place }) => place))];
   throw new InvalidInput(
-    `${what} does not fit its schema: ${problems.map(({ said }) => said).join('; ')}.`,
+    `${what} does not fit its schema: ${problems.map(({ text }) => text).join('; ')}.`,
     places,
   );
 }
@@ -32,12 +32,12 @@ export function toJsonSchema(schema: Schema, what: string): JsonObject {
   const standard = schema?.['~standard'];
   if (typeof standard !== 'object' || standard === null)
     throw new InvalidInput(
-      `${what} has no schema: give one of a library with Standard Schema, such as z.object({ … }) of zod.`,
+      `${what} has no schema. Pass one from a library with Standard Schema, such as z.object({ … }) of zod.`,
     );
   const { jsonSchema, vendor } = standard;
   if (!jsonSchema)
     throw new InvalidInput(
-      `${what} has a schema (by ${vendor}) that cannot be turned into JSON Schema. Use zod 4.2 or later, or another library with Standard JSON Schema.`,
+      `${what} has a schema (by ${vendor}) that cannot be converted to JSON Schema. Use zod 4.2 or later, or another library with Standard JSON Schema.`,
     );
   const converted: unknown = jsonSchema.input({ target: 'draft-2020-12' });
   if (isJsonObject(converted)) return converted;

@@ -1,4 +1,4 @@
-/** What a handler returned, as the result of the call. */
+/** Converts what a handler returned or threw to the result of the call. */
 import type { Json, JsonObject } from '../../model/json.ts';
 import type { Failed, Outcome, Success } from '../../model/outcome.ts';
 import type { SecretFields } from '../../model/redaction.ts';
@@ -14,25 +14,25 @@ export interface ToolResult<Structured = unknown> {
   readonly _meta?: Record<string, unknown>;
 }
 
-/** The result of a tool with an output schema: an error result need not have what the schema describes. */
+/** The result of a tool with an output schema. An error result does not have to match the schema. */
 export type StructuredResult<Structured> = ToolResult &
   (
     | { readonly isError?: false; readonly structuredContent: Structured }
     | { readonly isError: true; readonly structuredContent?: undefined }
   );
 
-/** What is known of the tool, and of how large its results may be. */
+/** What the tool defines about its results. */
 interface Expected {
   readonly name: string;
   readonly outputSchema: Schema | undefined;
-  readonly largest: number;
+  readonly maxSize: number;
   readonly secrets?: SecretFields;
 }
 
-/** A result is what its output schema says, if there is one; errors are not bound by it. */
+/** Checks the result against the output schema, if there is one. Error results are not checked. */
 export async function outcomeOf(
   returned: unknown,
-  { name, outputSchema, largest, secrets = [] }: Expected,
+  { name, outputSchema, maxSize: largest, secrets = [] }: Expected,
 ): Promise<Outcome> {
   const outcome = shaped(toJsonValue(returned, 'The handler', largest), outputSchema !== undefined);
   if (outputSchema && !outcome.isError) {
@@ -42,7 +42,7 @@ export async function outcomeOf(
   return outcome;
 }
 
-/** A string becomes a text; structured output is shown as text too; a whole result is taken as it is. */
+/** A string becomes a text. Structured output is also shown as text. A complete result is not changed. */
 function shaped(value: Json | undefined, isStructured: boolean): Extract<Outcome, { kind: 'result' }> {
   if (isToolResult(value))
     return value.isError === true ? { kind: 'result', isError: true, value } : success(value);
@@ -56,8 +56,8 @@ export function success(value: Json): Success {
 }
 
 /**
- * An ordinary exception ends as the plain call would, as an error result. Protocol errors become such, and so does a
- * question that the requestor cannot be asked, unless the handler finds another way.
+ * An ordinary exception becomes an error result, as in a plain call. A protocol error stays a protocol error, and an
+ * uncaught `CannotBeAsked` becomes one.
  */
 export function failureOf(error: unknown): Failed {
   if (isInstance(error, ProtocolError) || isInstance(error, CannotBeAsked)) return protocolFailure(error);
@@ -65,7 +65,7 @@ export function failureOf(error: unknown): Failed {
   return { kind: 'result', isError: true, value: { content: [{ type: 'text', text }], isError: true } };
 }
 
-/** Requests that know no error results, such as reading a resource, end with a protocol error whatever was thrown. */
+/** Requests without error results, such as `resources/read`, end with a protocol error for every thrown value. */
 export function protocolFailure(error: unknown): Failed {
   if (isInstance(error, ProtocolError)) return { kind: 'failure', ...protocolFault(error) };
   const message = messageOf(error);

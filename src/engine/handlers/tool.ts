@@ -11,39 +11,39 @@ import type { ResourceResult } from './resource.ts';
 import type { InputOf, OutputOf, Schema } from './schema.ts';
 import { failureOf, outcomeOf, type StructuredResult, type ToolResult } from './tool-result.ts';
 
-/** The requests that can become tasks. */
+/** The request methods that can become tasks. */
 export type RequestMethod = 'tools/call' | 'resources/read' | 'prompts/get';
 
-/** What tools, resources and prompts may say alike. */
+/** The options that tools, resources and prompts share. */
 export interface DurableOptions {
   readonly title?: string;
   readonly description?: string;
   /**
-   * When a call becomes a task that its caller gets a handle of:
-   * `'auto'` (the default) if it is not answered within a short while, or asks something, or starts a subtask;
-   * `'always'`; `'never'`; `'required'`: always, and callers that cannot take tasks are refused.
+   * When a call returns a task to its caller:
+   * `'auto'` (the default): if it is not answered within a short time, asks a question or starts a subtask;
+   * `'always'`; `'never'`; `'required'`: always, and callers without support for tasks are refused.
    */
   readonly task?: TaskSetting;
-  /** Names the handler's steps and their order. Give a changed handler a new one, and keep the old for its tasks. */
+  /** Identifies the handler's steps and their order. Give a changed handler a new version, and keep the old one for its tasks. */
   readonly version?: string;
   /** How long a finished task is kept. Default `'24h'`. */
   readonly retention?: Duration;
-  /** When live work is ended, counted from creation. Default `'24h'`. */
+  /** The maximum lifetime of a live task, counted from creation. Default `'24h'`. */
   readonly deadline?: Duration | 'none';
   /**
-   * Fields that nobody but callers and handlers may see: `'apiKey'`, `'card.number'`, `'items[].token'`. Wherever
-   * arguments, answers or results have them, operators are shown `[redacted]`.
+   * Fields that only callers and handlers may see: `'apiKey'`, `'card.number'`, `'items[].token'`. Operators see
+   * `[redacted]` in place of them in arguments, answers and results.
    */
   readonly secrets?: readonly string[];
-  /** For every step that says nothing else. */
+  /** The default for steps without their own retry option. */
   readonly retry?: Retry;
-  /** Tasks of this kind that one worker runs at the same time. */
+  /** How many of these tasks one worker runs at the same time. */
   readonly concurrency?: number;
-  /** How often a pass may take its process with it before the task is given up. Default 5. */
+  /** How often a task may crash its process before it fails. Default 5. */
   readonly maxCrashes?: number;
   /**
-   * Entries that its journals may have: two for each subtask that is started and awaited, one for each failed attempt at
-   * a step. Default 25,000.
+   * The maximum number of entries in a journal. Each subtask that is started and awaited needs two, and each failed
+   * attempt of a step needs one. Default 25,000.
    */
   readonly maxJournalEntries?: number;
 }
@@ -53,8 +53,8 @@ export interface ToolOptions<Input extends Schema | undefined, Output extends Sc
   /** Hints for clients: `readOnlyHint`, `destructiveHint` and the like. */
   readonly annotations?: ToolAnnotations;
   /**
-   * Gathers what is missing before the task is made, from a caller that is still there. What it returns takes the
-   * place of the input. Each answer runs it anew from the start, so what else it awaits may happen more than once.
+   * Asks the caller for missing input before the task is created. The returned value replaces the input. The function
+   * starts again after each answer, so anything else that it awaits may run more than once.
    */
   readonly before?: (
     input: OutputOf<Input>,
@@ -63,13 +63,13 @@ export interface ToolOptions<Input extends Schema | undefined, Output extends Sc
   readonly inputSchema?: Input;
   readonly outputSchema?: Output;
   /**
-   * Whether a plain call whose connection or process was lost can be joined by the same call, sent again. Default true.
-   * Without it, such a call ends with its process.
+   * Whether a repeated call can join the task of the same plain call after its connection or process was lost. Default
+   * true. If false, such a task ends with its process.
    */
   readonly joinable?: boolean;
-  /** Calling it twice with the same arguments does no harm. */
+  /** Whether it is safe to call the tool twice with the same arguments. */
   readonly idempotent?: boolean;
-  /** What a model may be told while the task runs. */
+  /** A message for the model while the task runs. */
   readonly immediateResponse?: string | ((input: OutputOf<Input>) => string);
 }
 
@@ -83,7 +83,7 @@ export interface ToolAnnotations {
   readonly openWorldHint?: boolean;
 }
 
-/** What a handler may return: the structured output, if there is a schema for it, or a whole result, or a text. */
+/** What a handler may return: the structured output (if there is an output schema), a complete result, or a text. */
 export type Returned<Output> = Output extends Schema
   ? InputOf<Output> | ToolResult
   : // biome-ignore lint/suspicious/noConfusingVoidType: a handler may return nothing at all.
@@ -91,7 +91,7 @@ export type Returned<Output> = Output extends Schema
 
 export type Handler<Input, Output> = (input: OutputOf<Input>, task: TaskContext) => Promise<Returned<Output>>;
 
-/** What a task gives in the end, by the request that it was made for. */
+/** The result type of a task, by its request method. */
 export type ResultOf<Method extends RequestMethod, Output> = [Method] extends ['resources/read']
   ? ResourceResult
   : [Method] extends ['prompts/get']
@@ -100,14 +100,14 @@ export type ResultOf<Method extends RequestMethod, Output> = [Method] extends ['
       ? StructuredResult<Jsonify<InputOf<Output>>>
       : ToolResult;
 
-/** What a handler was asked, for those that shape what it returned. */
+/** The call of a handler whose return value is converted to a result. */
 export interface HandlerCall {
   readonly input: unknown;
-  /** The largest result, in characters of JSON. */
+  /** The maximum size of the result, in characters of JSON. */
   readonly maxSize: number;
 }
 
-/** A tool whose calls become durable tasks; also what the engine knows of a durable resource or prompt. */
+/** A tool whose calls become durable tasks. For the engine, durable resources and prompts are tools, too. */
 export interface DurableTool<
   Input extends Schema | undefined = Schema | undefined,
   Output extends Schema | undefined = Schema | undefined,
@@ -115,7 +115,7 @@ export interface DurableTool<
   Name extends string = string,
 > {
   readonly method: Method;
-  /** What tasks and workers find each other by: unique among all that is durable. */
+  /** The key by which workers find tasks: unique among tools, resources and prompts. */
   readonly name: Name;
   readonly version: string;
   readonly title: string | undefined;
@@ -135,12 +135,12 @@ export interface DurableTool<
   readonly concurrency: number;
   readonly maxCrashes: number;
   readonly maxJournalEntries: number;
-  /** The arguments with which the same call is made once more, where some of them were good for one time only. */
+  /** Returns the arguments for a rerun of a call, if some arguments can be used only once. */
   readonly again?: (input: Json) => Json;
   readonly handler: (input: never, task: TaskContext) => Promise<unknown>;
-  /** How a task ends whose handler returned. Throws if it returned nothing that could be a result. */
+  /** The outcome for a returned value. Throws if the value is not a valid result. */
   readonly outcome: (returned: unknown, asked: HandlerCall) => Promise<Outcome>;
-  /** How a task ends whose handler threw. */
+  /** The outcome for a thrown value. */
   readonly failure: (error: unknown) => Failed;
 }
 
@@ -169,8 +169,7 @@ export function durableTool<
     idempotent: options.idempotent ?? false,
     immediateResponse: options.immediateResponse,
     handler: checkedHandler(name, handler),
-    outcome: (returned, { maxSize: largest }) =>
-      outcomeOf(returned, { name, outputSchema, largest, secrets }),
+    outcome: (returned, { maxSize }) => outcomeOf(returned, { name, outputSchema, maxSize, secrets }),
     failure: failureOf,
   };
 }
@@ -179,7 +178,7 @@ export function checkedName<Name extends string>(kind: string, name: Name): Name
   if (/^[A-Za-z0-9_.-]{1,128}$/.test(name)) return name;
   throw new InvalidOptions(
     'INVALID_TOOL',
-    `"${name}" is no name for a ${kind}: use 1 to 128 letters, digits, "_", "-" and "..".`,
+    `"${name}" is not a valid name for a ${kind}: use 1 to 128 letters, digits, "_", "-" and ".".`,
   );
 }
 
@@ -187,25 +186,22 @@ function checkedVersion(version: string): string {
   if (typeof version === 'string' && version !== '' && version.length <= maxVersionLength) return version;
   throw new InvalidOptions(
     'INVALID_TOOL',
-    `${JSON.stringify(version)} is not a version of a tool: use a text of 1 to ${maxVersionLength} characters.`,
+    `${JSON.stringify(version)} is not a valid version of a tool: use a string of 1 to ${maxVersionLength} characters.`,
   );
 }
 
-/** TypeScript says so too; in JavaScript it would only show at the first call. */
+/** TypeScript checks this, too. In JavaScript the error would otherwise appear only at the first call. */
 export function checkedSchema<S extends Schema | undefined>(what: string, schema: S): S {
   if (schema === undefined || schema?.['~standard']) return schema;
   throw new InvalidOptions(
     'INVALID_TOOL',
-    `The ${what} is no schema: give one of a library with Standard Schema, such as z.object({ … }) of zod.`,
+    `The ${what} is not a schema. Pass one from a library with Standard Schema, such as z.object({ … }) of zod.`,
   );
 }
 
 export function checkedHandler<H>(name: string, handler: H): H {
   if (typeof handler === 'function') return handler;
-  throw new InvalidOptions(
-    'INVALID_TOOL',
-    `There is no handler for ${name}: give a function behind its options.`,
-  );
+  throw new InvalidOptions('INVALID_TOOL', `${name} has no handler: pass a function after the options.`);
 }
 
 type OptionName = keyof ToolOptions<undefined, undefined> | 'argsSchema' | 'uri' | 'mimeType';
@@ -234,17 +230,17 @@ const optionNames: Readonly<Record<OptionName, true>> = {
   version: true,
 };
 
-/** In JavaScript a mistyped option would change nothing, and nobody would notice. */
+/** In JavaScript a mistyped option would otherwise be ignored silently. */
 export function checkOptions(options: object): void {
   const unknown = Object.keys(options).filter((name) => !Object.hasOwn(optionNames, name));
   if (unknown.length > 0)
     throw new InvalidOptions(
       'INVALID_TOOL',
-      `There is no option ${unknown.map((name) => `"${name}"`).join(', ')} here. There are: ${Object.keys(optionNames).join(', ')}.`,
+      `Unknown option ${unknown.map((name) => `"${name}"`).join(', ')}. Known options: ${Object.keys(optionNames).join(', ')}.`,
     );
 }
 
-/** The options that tools, resources and prompts share, as the engine wants them. */
+/** Converts the options that tools, resources and prompts share, and adds the defaults. */
 export function durable(options: DurableOptions) {
   return {
     outputSchema: undefined,

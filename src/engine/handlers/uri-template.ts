@@ -1,13 +1,13 @@
-import { InvalidOptions } from '../../model/errors.ts';
 /**
- * URIs and the simple templates of RFC 6570 that stand for many: `{name}` for one segment, `{+name}` for several.
- * Matching takes time that grows with the length of a URI and no faster, because URIs come from strangers.
+ * URIs and simple URI templates of RFC 6570: `{name}` matches one segment, `{+name}` matches several.
+ * Matching takes linear time, because URIs are untrusted input.
  */
+import { InvalidOptions } from '../../model/errors.ts';
 
 export interface UriTemplate {
-  /** The names of its variables; none if it is a fixed URI. */
+  /** The names of the variables; empty for a fixed URI. */
   readonly names: readonly string[];
-  /** The decoded values of the variables; undefined if the URI is not one of those meant. */
+  /** The decoded values of the variables; undefined if the URI does not match. */
   match(uri: string): Readonly<Record<string, string>> | undefined;
 }
 
@@ -21,27 +21,27 @@ export function uriTemplate(text: string): UriTemplate {
 
 function partsOf(text: string): readonly Part[] {
   const refuse = (why: string): never => {
-    throw new InvalidOptions('INVALID_TOOL', `"${text}" is no URI, and no template of URIs: ${why}.`);
+    throw new InvalidOptions('INVALID_TOOL', `"${text}" is not a valid URI or URI template: ${why}.`);
   };
-  if (!/^[A-Za-z][A-Za-z0-9+.-]*:/.test(text)) refuse('begin it with a scheme, as in "report://daily"');
+  if (!/^[A-Za-z][A-Za-z0-9+.-]*:/.test(text)) refuse('it must begin with a scheme, as in "report://daily"');
   const parts = text.split(/(\{[^{}]*\})/).filter((piece) => piece !== '');
   const names = new Set<string>();
   return parts.map((piece, index) => {
     if (!/[{}]/.test(piece)) return piece;
     const [, plus, name] = /^\{(\+?)([A-Za-z0-9_]+)\}$/.exec(piece) ?? [];
     if (name === undefined)
-      return refuse(`"${piece}" is not understood; "{name}" and "{+name}" are, of letters, digits and "_"`);
-    if (names.has(name)) return refuse(`"${name}" stands in it twice`);
+      return refuse(`"${piece}" is not supported; use "{name}" or "{+name}" with letters, digits and "_"`);
+    if (names.has(name)) return refuse(`"${name}" occurs twice`);
     if (parts[index - 1]?.endsWith('}'))
-      return refuse(`nobody could say where the value of "${piece}" begins; put something in front of it`);
+      return refuse(`the beginning of "${piece}" is ambiguous; put text in front of it`);
     names.add(name);
     return { name, crossesSlashes: plus === '+' };
   });
 }
 
-/** Each variable takes as much as leaves the rest a way to match. */
+/** Each variable takes as much text as possible while the rest can still match. */
 function matched(parts: readonly Part[], uri: string): Readonly<Record<string, string>> | undefined {
-  const ways = waysToTheEnd(parts, uri);
+  const ways = suffixMatches(parts, uri);
   if (!ways[0]![0]) return undefined;
   const values: [string, string][] = [];
   let from = 0;
@@ -59,12 +59,12 @@ function matched(parts: readonly Part[], uri: string): Readonly<Record<string, s
   try {
     return Object.fromEntries(values.map(([name, value]) => [name, decodeURIComponent(value)]));
   } catch {
-    return undefined; // A "%" that encodes nothing.
+    return undefined; // The URI contains an invalid percent-encoding.
   }
 }
 
-/** For each part, and each place in the URI, whether this part and those after it match all that is left of it. */
-function waysToTheEnd(parts: readonly Part[], uri: string): readonly Uint8Array[] {
+/** For each part and each position in the URI: whether this part and all later parts match the rest of the URI. */
+function suffixMatches(parts: readonly Part[], uri: string): readonly Uint8Array[] {
   const end = new Uint8Array(uri.length + 1);
   end[uri.length] = 1;
   const ways = [end];

@@ -1,4 +1,4 @@
-/** One attempt at a step, or one look of a poll, with its time-out. Nothing that it throws escapes. */
+/** One attempt of a step, or one check of a condition, with its timeout. Never throws. */
 
 import { hasCode } from '../../model/errors.ts';
 import type { Json } from '../../model/json.ts';
@@ -8,21 +8,22 @@ import type { Call } from './call.ts';
 import { toJsonValue } from './json-value.ts';
 import type { PassHost } from './pass.ts';
 import { recordError, StepTimedOut, TerminalError } from './recorded-error.ts';
-import { restAfter } from './step-retry.ts';
+import { delayAfter } from './step-retry.ts';
 
-/** Characters of what a failed attempt said: there may be thousands of them in a journal. */
-const longestComplaint = 1_000;
+/** Characters of the message of a failed attempt: a journal may contain thousands of attempts. */
+const maxMessageLength = 1_000;
 
 export type Attempted =
   | { readonly type: 'settled'; readonly ok: boolean; readonly value?: Json }
-  /** To be tried again then; with a message if this attempt failed. */
+  /** Retried at `at`; with a message if this attempt failed. */
   | { readonly type: 'later'; readonly at: number; readonly message?: string };
 
-type Surroundings = Pick<PassHost, 'taskId' | 'extents' | 'observed' | 'now' | 'began'>;
+type AttemptHost = Pick<PassHost, 'taskId' | 'limits' | 'observed' | 'now' | 'attemptStarted'>;
 
-export async function attempt(call: Call, host: Surroundings): Promise<Attempted> {
+export async function attempt(call: Call, host: AttemptHost): Promise<Attempted> {
   const { purpose } = call;
-  if (purpose.kind !== 'step' && purpose.kind !== 'until') throw new TypeError(`${call.kind} is no work.`);
+  if (purpose.kind !== 'step' && purpose.kind !== 'until')
+    throw new TypeError(`A call of kind ${call.kind} has nothing to run.`);
   const abort = new AbortController();
   call.abort = abort;
   const context = {
@@ -34,10 +35,10 @@ export async function attempt(call: Call, host: Surroundings): Promise<Attempted
   const what = `The ${call.kind === 'step' ? 'step' : 'check'} "${call.name}"`;
   try {
     const timeoutMs = purpose.kind === 'step' ? purpose.timeoutMs : undefined;
-    const run = () => begun(host, () => host.observed.attempt(observedCall, () => purpose.run(context)));
+    const run = () => tracked(host, () => host.observed.attempt(observedCall, () => purpose.run(context)));
     const timedOut = () => new StepTimedOut(`${what} took longer than ${timeoutMs} ms.`);
     const returned = timeoutMs === undefined ? run() : withTimeout(timeoutMs, run, timedOut, abort);
-    const value = toJsonValue(await returned, what, host.extents.maxValueSize);
+    const value = toJsonValue(await returned, what, host.limits.maxValueSize);
     if (purpose.kind === 'until' && (value === undefined || value === null || value === false))
       return { type: 'later', at: host.now() + purpose.everyMs };
     return { type: 'settled', ok: true, ...(value !== undefined && { value }) };
@@ -45,19 +46,19 @@ export async function attempt(call: Call, host: Surroundings): Promise<Attempted
     const failed = call.attempts + 1;
     const final = isInstance(error, TerminalError) || hasCode(error, 'NOT_JSON', 'VALUE_TOO_LARGE');
     if (purpose.kind === 'step' && !final && failed < purpose.retry.attempts) {
-      const message = messageOf(error, longestComplaint);
-      return { type: 'later', at: host.now() + restAfter(purpose.retry, failed), message };
+      const message = messageOf(error, maxMessageLength);
+      return { type: 'later', at: host.now() + delayAfter(purpose.retry, failed), message };
     }
-    return { type: 'settled', ok: false, value: recordError(error, host.extents.maxValueSize) };
+    return { type: 'settled', ok: false, value: recordError(error, host.limits.maxValueSize) };
   }
 }
 
-/** A step that ran out of time, or whose task ended, may go on for long: it counts until it has settled. */
-function begun(host: Surroundings, run: () => unknown): unknown {
+/** A step may continue long after its timeout or the end of its task. It counts as running until it has settled. */
+function tracked(host: AttemptHost, run: () => unknown): unknown {
   const attempt = run();
   if (!isPromise(attempt)) return attempt;
   const settled = () => {};
-  host.began(Promise.resolve(attempt).then(settled, settled));
+  host.attemptStarted(Promise.resolve(attempt).then(settled, settled));
   return attempt;
 }
 

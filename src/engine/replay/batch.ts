@@ -1,4 +1,4 @@
-/** A batch of a pass as one commit: the questions it opens or gives up, the subtasks it starts, what it reports. */
+/** Commits a batch of a pass: the questions it opens or withdraws, the subtasks it starts, and its report. */
 
 import type { Report } from '../../model/event.ts';
 import type { Task } from '../../model/task.ts';
@@ -17,7 +17,7 @@ export interface Advance {
   readonly report: Report;
 }
 
-/** `keys` receives the key that each newly asked question got. */
+/** Adds the key of each new question to `keys`. */
 export function advance(
   task: Task,
   claim: Claim,
@@ -25,10 +25,10 @@ export function advance(
   at: number,
   keys: Map<Call, string>,
 ): Verdict {
-  const made = calls.slice(calls.length - batch.calls.length);
+  const newCalls = calls.slice(calls.length - batch.calls.length);
   const commit = new Composition(unchanged(task));
 
-  for (const call of made) {
+  for (const call of newCalls) {
     const { purpose } = call;
     if (purpose.kind !== 'ask' || call.key !== undefined) continue;
     commit.and((now) => rules.ask(now, claim, { key: call.name, request: purpose.request }, at));
@@ -43,23 +43,25 @@ export function advance(
     if (purpose.kind === 'ask' && !ok) commit.and((now) => rules.withdraw(now, [key!], at));
   }
   commit.and((now) => rules.report(now, claim, report, at));
-  const keyed = made.map((call) => recorded({ ...call, ...(keys.has(call) && { key: keys.get(call)! }) }));
+  const keyed = newCalls.map((call) =>
+    recorded({ ...call, ...(keys.has(call) && { key: keys.get(call)! }) }),
+  );
   commit.and((now) => rules.record(now, claim, [toRecord({ ...batch, calls: keyed })], at));
   return commit.verdict;
 }
 
-// --- What a handler reports about itself --------------------------------------------------------------------
+// --- Reports of a handler -----------------------------------------------------------------------------------
 
 /**
- * Four times a second to begin with, which looks alive; work that has talked for minutes is heard every few seconds,
- * or a day of it would leave hundreds of thousands of commits.
+ * How often reports are committed: at first four times a second, which looks live. For work that reports for minutes the
+ * interval grows, because a day of it would otherwise leave hundreds of thousands of commits.
  */
-const quietMs = { least: 250, most: 5_000, shareOfTalk: 1 / 60 };
+const intervalMs = { min: 250, max: 5_000, shareOfElapsed: 1 / 60 };
 
-/** However often a handler reports, a commit carries its last report, at most every so often. */
+/** Coalesces the reports of a handler, so that only the last one is committed in each interval. */
 export class Reporter {
   readonly #flush: () => void;
-  #unsaid: Report = {};
+  #pending: Report = {};
   #timer: Timer | undefined;
   readonly #since = runtime.monotonic();
 
@@ -68,29 +70,29 @@ export class Reporter {
   }
 
   report(report: Report): void {
-    this.#unsaid = { ...this.#unsaid, ...report };
+    this.#pending = { ...this.#pending, ...report };
     this.#timer ??= runtime.setTimeout(() => {
       this.#timer = undefined;
       this.#flush();
-    }, this.#quiet());
+    }, this.#interval());
   }
 
-  #quiet(): number {
-    const share = (runtime.monotonic() - this.#since) * quietMs.shareOfTalk;
-    return Math.min(quietMs.most, Math.max(quietMs.least, share));
+  #interval(): number {
+    const share = (runtime.monotonic() - this.#since) * intervalMs.shareOfElapsed;
+    return Math.min(intervalMs.max, Math.max(intervalMs.min, share));
   }
 
-  /** The last word, to be committed now. */
+  /** Returns the pending report, which the caller commits now. */
   take(): Report {
-    const report = this.#unsaid;
-    this.#unsaid = {};
+    const report = this.#pending;
+    this.#pending = {};
     runtime.clearTimeout(this.#timer);
     this.#timer = undefined;
     return report;
   }
 
-  /** The commit that took it did not come about. */
-  giveBack(report: Report): void {
-    this.#unsaid = { ...report, ...this.#unsaid };
+  /** Makes a taken report pending again, because its commit failed. */
+  restore(report: Report): void {
+    this.#pending = { ...report, ...this.#pending };
   }
 }

@@ -1,4 +1,4 @@
-/** One call on `task` while its pass lives: what it does, and where it stands. */
+/** One call on `task` during a pass: its purpose and its state. */
 import type { InputRequest } from '../../model/input.ts';
 import type { Json } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
@@ -7,13 +7,13 @@ import type { CallKind, FailedAttempt, RecordedCall } from './journal.ts';
 import type { RetryPolicy } from './step-retry.ts';
 
 export interface StepContext {
-  /** The same on every attempt and every pass: the idempotency key for effects outside. */
+  /** The same for every attempt and every pass: use it as idempotency key for external effects. */
   readonly key: string;
   readonly attempt: number;
   readonly signal: AbortSignal;
 }
 
-/** What a call is to do. */
+/** What a call does. */
 export type Purpose =
   | {
       readonly kind: 'step';
@@ -43,32 +43,32 @@ export interface Call {
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
   /**
-   * `ready` to be started; `held` back until the claim is renewed; `running`; `waiting` for a moment or for someone;
-   * `over`: its entry is on its way.
+   * `ready` to be started; `held` back until the claim is renewed; `running`; `waiting` for a time or an event;
+   * `over`: its entry is about to be committed.
    */
   state: 'ready' | 'held' | 'running' | 'waiting' | 'over';
   /** Failed attempts so far. */
   attempts: number;
   /** When to start it (again), for steps and polls. */
   startAt?: number;
-  /** When its wait, or the patience for it, ends. */
+  /** When its wait or its timeout ends. */
   due?: number;
   /** The key of a question that has been asked. */
   key?: string;
   abort?: AbortController;
 }
 
-/** What a pass knows of the world outside. */
-export interface Outside {
+/** What a pass has read about its task and subtasks. */
+export interface ExternalState {
   readonly task: Task;
-  /** The outcomes of subtasks that are known to be done. */
+  /** The outcomes of subtasks that are done. */
   readonly children: ReadonlyMap<TaskId, Outcome>;
 }
 
-/** What a look at the world outside found: the task as it is, and subtasks that are done. */
-export interface Seen extends Outside {
-  /** False if there is more to be read, at once. */
-  readonly isAll: boolean;
+/** The current state of the task and newly finished subtasks. */
+export interface RefreshedState extends ExternalState {
+  /** False if there is more to read at once. */
+  readonly isComplete: boolean;
 }
 
 export interface Settlement {
@@ -76,7 +76,7 @@ export interface Settlement {
   readonly value?: Json;
 }
 
-/** A call as it begins: from nothing, or where the journal left it. */
+/** Creates a call, either a new one or one that continues from its journal record. */
 export function newCall(
   made: Pick<Call, 'position' | 'kind' | 'name' | 'at' | 'purpose'>,
   known: RecordedCall | undefined,
@@ -84,8 +84,8 @@ export function newCall(
   now: number,
 ): { readonly call: Call; readonly promise: Promise<unknown> } {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-  promise.catch(() => {}); // Whether a rejection is handled is told by the handler's own promises.
-  const due = known ? known.due : patience(made.purpose, now);
+  promise.catch(() => {}); // Only the promises of the handler decide whether a rejection counts as unhandled.
+  const due = known ? known.due : dueAt(made.purpose, now);
   const startAt = attempts.at(-1)?.retryAt;
   const call: Call = {
     ...made,
@@ -100,7 +100,7 @@ export function newCall(
   return { call, promise };
 }
 
-function patience(purpose: Purpose, now: number): number | undefined {
+function dueAt(purpose: Purpose, now: number): number | undefined {
   if (purpose.kind === 'sleep') return 'until' in purpose ? purpose.until : now + purpose.ms;
   if (purpose.kind === 'step' || !('timeoutMs' in purpose) || purpose.timeoutMs === undefined)
     return undefined;

@@ -1,7 +1,7 @@
-/** Comparing what a handler does with what its journal says it did. */
+/** Compares the calls of a handler with the calls in its journal. */
 import { HoldfastError } from '../../model/errors.ts';
 import type { Call } from './call.ts';
-import type { Journal, RecordedCall } from './journal.ts';
+import type { CallKind, Journal, RecordedCall } from './journal.ts';
 
 export class HandlerRefused extends HoldfastError {
   constructor(message: string) {
@@ -9,7 +9,7 @@ export class HandlerRefused extends HoldfastError {
   }
 }
 
-/** How a call differs from the record at its position; undefined if it may be made. */
+/** How a call differs from the record at its position; undefined if it does not. */
 export function difference(
   journal: Journal,
   made: Pick<Call, 'position' | 'kind' | 'name' | 'at'>,
@@ -17,41 +17,52 @@ export function difference(
   const known = journal.calls[made.position];
   if (!known) {
     return made.at <= journal.knownUpTo
-      ? `the handler now makes ${described(made)}, the journal has no call there`
+      ? `the handler now calls ${described(made)}, but the journal has no call there`
       : undefined;
   }
   if (known.kind !== made.kind || known.name !== made.name)
-    return `the journal has ${described(known)}, the handler now makes ${described(made)}`;
+    return `the journal has ${described(known)}, but the handler now calls ${described(made)}`;
   if (known.at !== made.at)
-    return `${described(made)} was made after ${entries(known.at)}, the handler now makes it after ${entries(made.at)}`;
+    return `${described(made)} was called after ${entries(known.at)}, but the handler now calls it after ${entries(made.at)}`;
   return undefined;
 }
 
 export function described({ kind, name }: Pick<RecordedCall, 'kind' | 'name'>): string {
-  return name === '' ? `task.${kind}()` : `task.${kind}(${JSON.stringify(name)})`;
+  return name === '' ? `${methods[kind]}()` : `${methods[kind]}(${JSON.stringify(name)})`;
 }
 
-/** Open calls that a message names; there may be thousands. */
-const named = 5;
+/** The method that makes a call of each kind. */
+export const methods: Readonly<Record<CallKind, string>> = {
+  step: 'task.step',
+  ask: 'task.ask',
+  start: 'task.start',
+  result: 'subtask.result',
+  sleep: 'task.sleep',
+  until: 'task.waitForCondition',
+  event: 'task.waitForEvent',
+};
 
-/** Why the handler may not get there. */
+/** How many open calls a message lists; there may be thousands. */
+const maxListed = 5;
+
+/** The error for a call that was reached through an await outside a step. */
 export function outsideAStep(where: string, open: Iterable<Call>): string {
   const calls = [...open];
-  const more = calls.length > named ? ` and ${calls.length - named} more` : '';
-  const beside = `${calls.slice(0, named).map(described).join(' and ')}${more}`;
-  return `${where} was reached through something awaited outside a step (a timer, a request, a file) while ${beside} was open. Its order could not be repeated after a crash: put what is awaited into a step of its own.`;
+  const more = calls.length > maxListed ? ` and ${calls.length - maxListed} more` : '';
+  const openCalls = `${calls.slice(0, maxListed).map(described).join(' and ')}${more}`;
+  return `${where} was reached through something awaited outside a step (a timer, a request, a file) while ${openCalls} was open. After a crash the order could not be repeated: move the awaited work into its own step.`;
 }
 
-/** Ticks after each of which all microtasks run: as many as a chain of pure computation can reasonably take. */
+/** The number of ticks, with all microtasks after each: enough for any reasonable chain of pure computation. */
 const drainingTicks = 200;
 
-/** Calls back when ticks and microtasks have run dry, and before any timer or I/O. */
+/** Calls back after all ticks and microtasks, and before any timer or I/O. */
 export function whenDrained(callback: () => void, ticks = drainingTicks): void {
   if (ticks === 0) callback();
   else process.nextTick(() => queueMicrotask(() => whenDrained(callback, ticks - 1)));
 }
 
-/** The call as the journal keeps it. */
+/** The call as it is recorded in the journal. */
 export function recorded({ kind, name, at, due, key }: Call): RecordedCall {
   return { kind, name, at, ...(due !== undefined && { due }), ...(key !== undefined && { key }) };
 }

@@ -1,7 +1,7 @@
 /**
- * What a journal says. It opens with the arguments of the call; after that each commit of a pass adds one batch: the
- * calls that the handler had made by then, also those still open, and the entries that settled some of them. The
- * order of the entries is the order in which every pass, live or replayed, settles them.
+ * The format of a journal. It begins with the arguments of the call. After that each commit of a pass adds one batch:
+ * the calls that the handler made since the last commit, including open ones, and the entries that settled some calls.
+ * Every pass, live or replayed, settles the entries in this order.
  */
 import { isJsonObject, type Json } from '../../model/json.ts';
 
@@ -13,20 +13,20 @@ export interface RecordedCall {
   readonly name: string;
   /** How many entries had settled when it was made. */
   readonly at: number;
-  /** When its wait, or the patience for it, ends. */
+  /** When its wait or its timeout ends. */
   readonly due?: number;
-  /** The key under which a question stands in the task's ledger. */
+  /** The key of a question in the task's inputs. */
   readonly key?: string;
 }
 
-/** How a call settled. Without a value it gave nothing back. */
+/** How a call settled. Without a value it returned undefined. */
 export interface Entry {
   readonly call: number;
   readonly ok: boolean;
   readonly value?: Json;
 }
 
-/** A try at a step that failed and is to be repeated. */
+/** A failed attempt of a step that will be retried. */
 export interface FailedAttempt {
   readonly call: number;
   readonly message: string;
@@ -34,7 +34,7 @@ export interface FailedAttempt {
 }
 
 export interface Batch {
-  /** The moment of the commit: what `task.now()` says once its entries have settled. */
+  /** The time of the commit: what `task.now()` returns after its entries have settled. */
   readonly moment: number;
   /** How many entries had settled when the batch was written. */
   readonly settled: number;
@@ -43,16 +43,16 @@ export interface Batch {
   readonly attempts: readonly FailedAttempt[];
 }
 
-/** A journal, read and laid out for replay. */
+/** A journal, parsed for replay. */
 export interface Journal {
   readonly arguments: Json;
   readonly calls: RecordedCall[];
   /** Each with the number of its batch: a handler may end in the middle of one. */
   readonly entries: (Entry & { readonly batch: number; readonly moment: number })[];
   readonly attempts: Map<number, FailedAttempt[]>;
-  /** How many failed attempts there are in all. */
+  /** The total number of failed attempts. */
   failed: number;
-  /** Up to this many settled entries, every call that was made is recorded; -1 while nothing is. */
+  /** Every call made up to this number of settled entries is recorded; -1 if the journal has no batch yet. */
   knownUpTo: number;
   batches: number;
 }
@@ -72,9 +72,9 @@ export function readJournal(records: readonly Json[]): Journal {
   return journal;
 }
 
-/** Adds a committed batch, as reading the journal anew would. */
+/** Adds a committed batch, with the same result as reading the whole journal again. */
 export function append(journal: Journal, batch: Batch): void {
-  // A pass that yields commits what was still running although nothing before it has settled: one batch with it.
+  // A pass that yields commits the work that was still running before earlier entries have settled: one batch with them.
   const number = batch.settled < journal.entries.length ? journal.batches - 1 : journal.batches++;
   for (const call of batch.calls) journal.calls.push(call);
   for (const entry of batch.entries) journal.entries.push({ ...entry, batch: number, moment: batch.moment });
@@ -87,12 +87,12 @@ export function append(journal: Journal, batch: Batch): void {
   journal.knownUpTo = batch.settled;
 }
 
-/** What a handler is told whose journal would have more entries. */
-export function tooLong(maxJournalEntries: number): string {
-  return `The journal of this task would grow beyond ${maxJournalEntries} entries. Give parts of the work to subtasks, or poll with task.until(), which leaves a single entry.`;
+/** The error for a handler whose journal would exceed its limit. */
+export function journalTooLong(maxJournalEntries: number): string {
+  return `The journal of this task would grow beyond ${maxJournalEntries} entries. Move parts of the work to subtasks, or poll with task.waitForCondition(), which adds only one entry.`;
 }
 
-/** A batch as it is stored: without names, because there is one for nearly every commit. Attempts are rare. */
+/** A batch as it is stored: an array to save space, because nearly every commit has one. Failed attempts are rare. */
 type StoredBatch = readonly [
   moment: number,
   settled: number,
@@ -100,7 +100,7 @@ type StoredBatch = readonly [
   entries: readonly StoredEntry[],
   attempts?: Batch['attempts'],
 ];
-/** The kind is left out of a step. */
+/** The kind is omitted for a step. */
 type StoredCall = readonly [name: string, at: number, kind?: CallKind, rest?: object];
 type StoredEntry = readonly [call: number, ok: 0 | 1, value?: Json];
 

@@ -7,26 +7,26 @@ import { defaultMaxValueSize } from '../rules/limits.ts';
 const exotic = [Map, Set, WeakMap, WeakSet, Promise, RegExp, Error, ArrayBuffer];
 
 /**
- * The value as JSON gives it back: what a replay will see, so the first pass must see the same. What JSON would lose
- * without a word is refused, with the path to it. Undefined stays undefined.
+ * The value after a round trip through JSON. A replay gets this value, so the first pass must get the same. Values that
+ * JSON would drop silently are refused, and the error contains their path. Undefined stays undefined.
  */
-export function toJsonValue(value: unknown, what: string, largest = defaultMaxValueSize): Json | undefined {
+export function toJsonValue(value: unknown, what: string, maxSize = defaultMaxValueSize): Json | undefined {
   if (value === undefined) return undefined;
-  const text = textOf(value, what, largest);
-  if (text.length > largest) throw tooLarge(what, `${text.length}`, largest);
+  const text = textOf(value, what, maxSize);
+  if (text.length > maxSize) throw tooLarge(what, `${text.length}`, maxSize);
   return JSON.parse(text) as Json;
 }
 
-/** Proxies, getters and `toJSON` are code, and may throw anything; values may be nested too deep for the stack. */
-function textOf(value: unknown, what: string, largest: number): string {
+/** Proxies, getters and `toJSON` are code and may throw anything. A value may be nested too deeply for the stack. */
+function textOf(value: unknown, what: string, maxSize: number): string {
   try {
-    inspect(value, what, largest);
+    inspect(value, what, maxSize);
     const text = JSON.stringify(value);
     if (text !== undefined) return text;
   } catch (error) {
     if (hasCode(error, 'NOT_JSON', 'VALUE_TOO_LARGE')) throw error;
     const isDeep = error instanceof RangeError && /call stack/.test(error.message);
-    throw notJson(what, '', isDeep ? 'it is nested too deep' : messageOf(error, 1_000));
+    throw notJson(what, '', isDeep ? 'it is nested too deeply' : messageOf(error, 1_000));
   }
   throw notJson(what, '', 'its toJSON() returns nothing');
 }
@@ -34,38 +34,34 @@ function textOf(value: unknown, what: string, largest: number): string {
 function notJson(what: string, path: string, why: string): InvalidValue {
   return new InvalidValue(
     'NOT_JSON',
-    `${what} gave ${path === '' ? 'a value' : `"${cut(path.slice(1), 200)}"`} that JSON cannot carry (${why}). Return plain data: strings, finite numbers, booleans, null, arrays and objects of these.`,
+    `${what} gave ${path === '' ? 'a value' : `"${cut(path.slice(1), 200)}"`} that JSON cannot represent (${why}). Return plain data: strings, finite numbers, booleans, null, arrays and objects of these.`,
   );
 }
 
-function tooLarge(what: string, length: string, largest: number): InvalidValue {
+function tooLarge(what: string, length: string, maxSize: number): InvalidValue {
   return new InvalidValue(
     'VALUE_TOO_LARGE',
-    `${what} gave a value of ${length} characters, and at most ${largest} are kept. Put large data elsewhere and pass on where it is, or raise \`maxValueSize\`..`,
+    `${what} gave a value of ${length} characters; the limit is ${maxSize}. Store large data elsewhere and pass a reference to it, or raise \`maxValueSize\`.`,
   );
 }
 
-/** Answers are kept as they came. */
-export function checkAnswers(responses: Readonly<Record<string, InputResponse>>, largest: number): void {
+/** Answers are stored as they arrived, so only their size is checked. */
+export function checkAnswers(responses: Readonly<Record<string, InputResponse>>, maxSize: number): void {
   for (const [key, response] of Object.entries(responses)) {
     const { length } = JSON.stringify(response);
-    if (length > largest)
-      throw refusal(
-        'BAD_ANSWER',
-        key,
-        `it has ${length} characters, and at most ${largest} are kept (maxValueSize)`,
-      );
+    if (length > maxSize)
+      throw refusal('BAD_ANSWER', key, `it has ${length} characters; the limit is ${maxSize} (maxValueSize)`);
   }
 }
 
-/** Looks for what JSON would lose, and stops as soon as the value is known to be too large. */
-function inspect(whole: unknown, what: string, largest: number): void {
-  const above = new Set<object>();
-  // At least so many characters will it have: objects may hold the same part many times over.
+/** Throws if JSON would drop a part of the value, or as soon as the value is known to be too large. */
+function inspect(whole: unknown, what: string, maxSize: number): void {
+  const ancestors = new Set<object>();
+  // The minimum number of characters. The same object may occur many times in a value.
   let length = 0;
   const count = (characters: number) => {
     length += characters;
-    if (length > largest) throw tooLarge(what, `at least ${length}`, largest);
+    if (length > maxSize) throw tooLarge(what, `at least ${length}`, maxSize);
   };
   const visit = (value: unknown, path: string): void => {
     if (typeof value === 'bigint' || typeof value === 'symbol' || typeof value === 'function')
@@ -76,12 +72,12 @@ function inspect(whole: unknown, what: string, largest: number): void {
     if (typeof (value as { toJSON?: unknown }).toJSON === 'function') return;
     if (exotic.some((kind) => value instanceof kind) || ArrayBuffer.isView(value))
       throw notJson(what, path, `a ${value.constructor?.name ?? 'special object'}`);
-    if (above.has(value)) throw notJson(what, path, 'a circle');
-    // Gaps in an array have no entries, and are written all the same.
+    if (ancestors.has(value)) throw notJson(what, path, 'a circular reference');
+    // Holes in an array have no entries but are written, too.
     if (Array.isArray(value)) count(value.length);
-    above.add(value);
+    ancestors.add(value);
     for (const [key, part] of Object.entries(value)) visit(part, `${path}.${key}`);
-    above.delete(value);
+    ancestors.delete(value);
   };
   visit(whole, '');
 }

@@ -1,10 +1,10 @@
 /**
- * The calls of a pass that have not settled, by what they wait for: whatever happens, only the calls that it may concern
- * are gone through, however many others are open.
+ * The open calls of a pass, grouped by what they wait for. An event then only needs the calls of one group, even if
+ * thousands of other calls are open.
  */
 import type { Outcome } from '../../model/outcome.ts';
 import type { TaskId } from '../../model/task.ts';
-import type { Call, Outside, Settlement } from './call.ts';
+import type { Call, ExternalState, Settlement } from './call.ts';
 import { recorded } from './comparison.ts';
 import type { Batch, Entry, FailedAttempt } from './journal.ts';
 import { AskTimedOut, fromChild, recordError, WaitTimedOut } from './recorded-error.ts';
@@ -12,15 +12,15 @@ import { AskTimedOut, fromChild, recordError, WaitTimedOut } from './recorded-er
 export class OpenCalls {
   readonly #all = new Set<Call>();
   readonly #unread = new Set<TaskId>();
-  /** Calls of `result`, by the subtask whose end they wait for. */
+  /** Calls of `result`, by the subtask that they wait for. */
   readonly awaited = new Map<TaskId, Set<Call>>();
-  /** Of these subtasks it is known how they ended, and some call is still to be told. */
+  /** Outcomes of awaited subtasks whose calls have not settled yet. */
   readonly ended = new Map<TaskId, Outcome>();
-  /** Subtasks that no commit has started yet. */
+  /** Calls of `start` whose subtasks are not committed yet. */
   readonly starts = new Set<Call>();
-  /** Steps and polls that do not run at the moment. */
+  /** Steps and polls that are not running now. */
   readonly resting = new Set<Call>();
-  /** Steps and polls that run. */
+  /** Steps and polls that are running. */
   readonly running = new Set<Call>();
   /** Questions, events and sleeps. */
   readonly waits = new Set<Call>();
@@ -33,31 +33,31 @@ export class OpenCalls {
     return this.#all.values();
   }
 
-  /** Whether one of them settles by what others do to the task, or by the clock. */
+  /** Whether a call waits for another process or for the clock. */
   get waitForOthers(): boolean {
     return this.waits.size + this.awaited.size > 0;
   }
 
-  /** Awaited subtasks that have not been read since they are awaited: they may have ended long before. */
-  unread(most: number): TaskId[] {
+  /** Awaited subtasks that were not read yet. They may have ended long ago. */
+  unread(max: number): TaskId[] {
     const some: TaskId[] = [];
-    for (const id of this.#unread) if (some.push(id) === most) break;
+    for (const id of this.#unread) if (some.push(id) === max) break;
     return some;
   }
 
-  /** These were read, and those of them that have ended are known. False if others are left to be read. */
+  /** Records that these subtasks were read, and which of them have ended. False if there are others to read. */
   read(ids: readonly TaskId[], ended: ReadonlyMap<TaskId, Outcome>): boolean {
     for (const id of ids) this.#unread.delete(id);
     for (const [id, outcome] of ended) this.ended.set(id, outcome);
     return this.#unread.size === 0;
   }
 
-  /** Whether a step waits for the claim to be renewed. */
+  /** Whether a step waits until the claim is renewed. */
   get isHeldBack(): boolean {
     return [...this.resting].some(({ state }) => state === 'held');
   }
 
-  /** Those to which something may happen at a certain moment. */
+  /** Calls that may have a time at which something happens. */
   *timed(): Generator<Call> {
     yield* this.waits;
     yield* this.resting;
@@ -74,7 +74,7 @@ export class OpenCalls {
     this.awaited.set(childId, (this.awaited.get(childId) ?? new Set()).add(call));
   }
 
-  /** It has settled. */
+  /** Removes a call that has settled. */
   delete(call: Call): void {
     this.#all.delete(call);
     this.running.delete(call);
@@ -107,11 +107,11 @@ export class OpenCalls {
   }
 }
 
-// --- What a live pass has to commit -------------------------------------------------------------------------
+// --- The next batch of a live pass --------------------------------------------------------------------------
 
 /**
- * Entries of subtasks that one commit may hold. Each start is a task to be written, each result a value of any size: more
- * of them in one commit would keep the event loop, or the connection to the database, from everybody else.
+ * The maximum number of subtask entries in one commit. Each start writes a task, and each result is a value of any size.
+ * More of them in one commit would block the event loop or the database connection for others.
  */
 export const subtasksPerCommit = 200;
 
@@ -119,16 +119,16 @@ export interface NextBatch {
   readonly open: OpenCalls;
   /** Calls that no commit has recorded yet. */
   readonly unrecorded: readonly Call[];
-  /** Work that ended since the last commit, in the order in which it ended. */
+  /** Work that finished since the last commit, in the order in which it finished. */
   readonly completed: readonly (Entry | FailedAttempt)[];
-  readonly outside: Outside;
+  readonly outside: ExternalState;
   readonly settled: number;
   readonly now: number;
 }
 
 /**
- * Everything that completed or arrived, with every call made by now; undefined if nothing has. Questions and timers
- * are worth a commit of their own: people must see the one, and the other counts from when it was made.
+ * Everything that completed or arrived, with all new calls; undefined if there is nothing. A new question or timer also
+ * needs a commit: people must see a question, and a timer counts from the time of its call.
  */
 export function nextBatch(from: NextBatch): Batch | undefined {
   const attempts = from.completed.filter((one) => 'retryAt' in one);
@@ -159,7 +159,7 @@ interface Arrival {
 function arrivals(from: NextBatch): Arrival[] {
   const all = [...from.open.timed()].flatMap((call) => arrived(call, from) ?? []);
   let left = subtasksPerCommit;
-  for (const call of ofSubtasks(from)) {
+  for (const call of subtaskCalls(from)) {
     const one = arrived(call, from);
     if (!one) continue;
     all.push(one);
@@ -168,27 +168,31 @@ function arrivals(from: NextBatch): Arrival[] {
   return all.sort((one, other) => one.call.position - other.call.position);
 }
 
-function* ofSubtasks({ open, outside }: NextBatch): Generator<Call> {
+function* subtaskCalls({ open, outside }: NextBatch): Generator<Call> {
   for (const id of outside.children.keys()) yield* open.awaited.get(id) ?? [];
   yield* open.starts;
 }
 
 function arrived(call: Call, { outside, now }: NextBatch): Arrival | undefined {
   if (call.state === 'over' || call.state === 'running') return undefined;
-  // A subtask is made by the commit itself, together with the entry that remembers it.
+  // The commit itself creates the subtask together with its entry.
   if (call.purpose.kind === 'start')
     return { call, settlement: { ok: true, value: call.purpose.request.id } };
   // A question must have been asked before it can be answered.
   if (call.kind === 'ask' && call.key === undefined) return undefined;
   const settlement = settlementOf(call, outside, now);
-  // Several calls may wait for the same thing. A branch owns its value, as on replay, whatever it does to it.
+  // Several calls may wait for the same value. Each gets its own copy, as on replay.
   return settlement && { call, settlement: structuredClone(settlement) };
 }
 
-// --- When a call that waits may settle, and with what -------------------------------------------------------
+// --- How a waiting call settles -----------------------------------------------------------------------------
 
-/** How a waiting call settles now; undefined while there is nothing to settle it with. */
-export function settlementOf(call: Call, { task, children }: Outside, now: number): Settlement | undefined {
+/** How a waiting call settles now; undefined if it still waits. */
+export function settlementOf(
+  call: Call,
+  { task, children }: ExternalState,
+  now: number,
+): Settlement | undefined {
   switch (call.purpose.kind) {
     case 'ask': {
       const input = task.inputs.find(({ key }) => key === call.key);
@@ -200,7 +204,7 @@ export function settlementOf(call: Call, { task, children }: Outside, now: numbe
     case 'event': {
       if (task.completions && Object.hasOwn(task.completions, call.name))
         return { ok: true, value: task.completions[call.name]! };
-      return late(call, now, () => new WaitTimedOut(`"${call.name}" was not completed in time.`));
+      return late(call, now, () => new WaitTimedOut(`The event "${call.name}" did not arrive in time.`));
     }
     case 'result': {
       const outcome = children.get(call.purpose.childId);
@@ -209,14 +213,14 @@ export function settlementOf(call: Call, { task, children }: Outside, now: numbe
     case 'sleep':
       return isOver(call, now) ? { ok: true } : undefined;
     case 'until':
-      return late(call, now, () => new WaitTimedOut(`"${call.name}" did not come true in time.`));
+      return late(call, now, () => new WaitTimedOut(`The condition "${call.name}" was not met in time.`));
     case 'step':
     case 'start':
       return undefined;
   }
 }
 
-/** The next moment at which something may happen by itself to one of these calls. */
+/** The next time at which one of these calls is due without an event from outside. */
 export function nextMoment(calls: Iterable<Call>): number | undefined {
   let next = Number.POSITIVE_INFINITY;
   for (const { state, due, startAt } of calls) {

@@ -1,20 +1,21 @@
 /**
- * One pass of a handler: replay up to the end of the journal, then live work, until the handler ends or only waits.
+ * One pass of a handler: it replays the journal to its end, then runs live until the handler ends or only waits.
  *
- * The law: entries settle one at a time, in commit order, after their commit, and everything that the handler does
- * in consequence has run dry before the next one settles. Live and replayed passes go through the same code, so
- * concurrent branches interleave exactly as before.
+ * The main rule: entries settle one at a time, in commit order and after their commit. Before the next one settles,
+ * everything that the handler does in response has finished. Live and replayed passes use the same code, so concurrent
+ * branches interleave exactly as before.
  *
  *   R1  A call is compared with the record at its position: kind, name, and how many entries had settled.
  *   R2  An entry settles only when every call that was made before it has been made again.
  *   R3  Between two entries Node drains ticks and microtasks: each settles in a `setImmediate` of its own, queued
  *       together, so that no timer and no I/O comes in between. That span is the entry's window.
- *   R4  A call, or an end, outside any window was reached through an await that the journal does not know. Beside
- *       open calls its order cannot be repeated, so it is refused; alone it is harmless and gets a window of its own.
- *   R5  A pass has at most one commit in flight; what completes meanwhile waits for the next.
- *   R6  A pass that is over settles nothing: its promises stay open and are collected with it.
+ *   R4  A call, or the end of the handler, outside any window was reached through an await that is not in the journal.
+ *       While other calls are open its order cannot be repeated, so it is refused. Otherwise it is harmless and gets
+ *       its own window.
+ *   R5  A pass has at most one commit in flight. Work that completes during it waits for the next commit.
+ *   R6  A pass that is over settles nothing: its promises stay pending and are garbage-collected with it.
  *
- * Over 400 lines because these laws hold only together.
+ * Over 400 lines because these rules depend on each other.
  */
 
 import type { Task, TaskId } from '../../model/task.ts';
@@ -23,15 +24,30 @@ import { runtime, type Timer } from '../../runtime/runtime.ts';
 import type { EngineLimits } from '../rules/limits.ts';
 import { checkTaskLimit } from '../rules/limits.ts';
 import { type Attempted, attempt } from './attempt.ts';
-import { type Call, newCall, type Purpose, type Seen } from './call.ts';
-import { described, difference, HandlerRefused, outsideAStep, recorded, whenDrained } from './comparison.ts';
-import { append, type Batch, type Entry, type FailedAttempt, type Journal, tooLong } from './journal.ts';
+import { type Call, newCall, type Purpose, type RefreshedState } from './call.ts';
+import {
+  described,
+  difference,
+  HandlerRefused,
+  methods,
+  outsideAStep,
+  recorded,
+  whenDrained,
+} from './comparison.ts';
+import {
+  append,
+  type Batch,
+  type Entry,
+  type FailedAttempt,
+  type Journal,
+  journalTooLong,
+} from './journal.ts';
 import { callsOnly, nextBatch, nextMoment, OpenCalls, subtasksPerCommit } from './open-calls.ts';
 import { running } from './pass-context.ts';
 import { errorFrom } from './recorded-error.ts';
 
-/** Entries that settle in one phase of the event loop. More would starve timers; one by one would be slow. */
-const perPhase = 64;
+/** Entries that settle in one phase of the event loop. More would starve timers; fewer would be slow. */
+const entriesPerPhase = 64;
 
 export class Pass {
   readonly ended: Promise<PassEnd>;
@@ -73,20 +89,20 @@ export class Pass {
       this.#inWindow = true;
       running.run({ pass: this }, () => {
         new Promise((resolve) => resolve(handler())).then(
-          (value) => this.#handlerEnded({ type: 'returned', value }),
-          (error) => this.#handlerEnded({ type: 'threw', error }),
+          (value) => this.#onHandlerEnd({ type: 'returned', value }),
+          (error) => this.#onHandlerEnd({ type: 'threw', error }),
         );
       });
     });
     this.#soon();
   }
 
-  /** True once the handler is ahead of its journal: what it reports now, nobody has heard. */
+  /** True after the replay: what the handler reports now is new. */
   get isLive(): boolean {
     return !this.#isOver && this.#settled === this.#journal.entries.length;
   }
 
-  /** The moment that the handler may know of: that of the last entry it saw. */
+  /** The time that `task.now()` returns: that of the last settled entry. */
   get moment(): number {
     return this.#moment;
   }
@@ -99,25 +115,25 @@ export class Pass {
     return { task: this.#host.taskId, tool: this.#task.tool };
   }
 
-  /** Something happened to the task outside: look. */
+  /** The task or a subtask changed: the pass must read it again. */
   poke(): void {
     this.#outdated = true;
     this.#wake();
   }
 
-  /** Ends the pass when what runs now has been committed. Nothing settles any more, so the handler goes no further. */
+  /** Ends the pass after the running work is committed. Nothing settles any more, so the handler does not continue. */
   yield(): void {
     this.#yielding = true;
     this.#wake();
   }
 
-  /** Ends the pass where it stands. First nothing can be committed any more, then its steps are told to stop. */
+  /** Ends the pass at once: first it stops committing, then it aborts its steps. */
   stop(): void {
-    this.#over({ type: 'stopped' });
+    this.#close({ type: 'stopped' });
   }
 
-  /** The handler broke loose: a promise that nobody awaited was rejected. */
-  breakLoose(error: unknown): void {
+  /** Fails the handler because it left a rejected promise unhandled. */
+  failUnhandled(error: unknown): void {
     this.#finish({ type: 'threw', error });
   }
 
@@ -126,16 +142,16 @@ export class Pass {
     const { kind } = purpose;
     if (step !== undefined)
       throw new HandlerRefused(
-        `task.${kind}() was called inside the step "${step}". A step speaks only by its return value: call it after the step.`,
+        `${methods[kind]}() was called inside the step "${step}". A step can only return a value: call it after the step.`,
       );
     if (this.#isOver) return new Promise(() => {});
-    checkTaskLimit(this.#host.extents, 'maxOpenCalls', this.#open.size, 'Too many calls on `task` are open');
+    checkTaskLimit(this.#host.limits, 'maxOpenCalls', this.#open.size, 'Too many calls on `task` are open');
     const made = { position: this.#calls.length, kind, name, at: this.#settled, purpose };
     if (!this.#admit(made)) return new Promise(() => {});
     const known = this.#journal.calls[made.position];
-    // Every call leaves an entry in time: one that is too many is refused before anything is done for it.
+    // Every call adds an entry in the end, so a call beyond the limit is refused before it starts.
     if (!known && made.position >= this.#host.maxJournalEntries)
-      this.#refuse(tooLong(this.#host.maxJournalEntries));
+      this.#refuse(journalTooLong(this.#host.maxJournalEntries));
     if (this.#isOver) return new Promise(() => {});
     const attempts = this.#journal.attempts.get(made.position) ?? [];
     const { call, promise } = newCall(made, known, attempts, this.#host.now());
@@ -164,20 +180,20 @@ export class Pass {
     return true;
   }
 
-  /** R4: whether the handler may get there, now, with these calls open. */
+  /** R4: whether the handler may reach this point now, with these calls open. */
   #isInOrder(where: string): boolean {
     if (this.#inWindow || this.#open.size === 0) return true;
     this.#refuse(outsideAStep(where, this.#open));
     return false;
   }
 
-  /** Nothing that goes wrong in a pass may end the process: it ends the pass. */
+  /** An internal error ends the pass, never the process. */
   #soon(): void {
     runtime.setImmediate(() => {
       try {
         this.#next();
       } catch (error) {
-        this.#over({ type: 'lost', error });
+        this.#close({ type: 'lost', error });
       }
     });
   }
@@ -185,25 +201,27 @@ export class Pass {
   #next(): void {
     if (this.#isOver) return;
     this.#inWindow = false;
-    if (this.#yielding && this.#live) this.#goOn();
+    if (this.#yielding && this.#live) this.#runLive();
     else if (this.#settled < this.#journal.entries.length) this.#replay();
     else if (!this.#live && this.#calls.length < this.#journal.calls.length) this.#awaitRecordedCalls();
-    else this.#goOn();
+    else this.#runLive();
   }
 
-  /** R2: settles what is recorded, some entries at a time. */
+  /** R2: settles recorded entries, some at a time. */
   #replay(): void {
     const { entries, calls } = this.#journal;
     if (this.#calls.length < this.#neededNow()) return this.#awaitRecordedCalls();
     if (this.#finished) {
-      // A handler may end in the middle of a batch, and leave the rest of it unsettled.
+      // A handler may end in the middle of a batch and leave the rest unsettled.
       const next = entries[this.#settled]!;
       const inOneBatch = this.#settled > 0 && entries[this.#settled - 1]!.batch === next.batch;
       if (!this.#live && (calls.length > this.#calls.length || !inOneBatch))
-        return this.#changed(`the handler ended, the journal goes on with ${described(calls[next.call]!)}`);
-      return this.#over(this.#finished);
+        return this.#changed(
+          `the handler ended, but the journal continues with ${described(calls[next.call]!)}`,
+        );
+      return this.#close(this.#finished);
     }
-    const count = Math.min(perPhase, entries.length - this.#settled);
+    const count = Math.min(entriesPerPhase, entries.length - this.#settled);
     let held = false;
     for (let n = 0; n < count; n++)
       runtime.setImmediate(() => {
@@ -213,11 +231,11 @@ export class Pass {
     this.#soon();
   }
 
-  /** Calls that were recorded must be made again. Only a handler that awaits something else entirely may take its time. */
+  /** Recorded calls must be made again. The pass waits for them only if the handler awaits something outside `task`. */
   #awaitRecordedCalls(): void {
     const next = described(this.#journal.calls[this.#calls.length]!);
-    if (this.#finished) return this.#changed(`the handler ended, the journal has ${next} before that`);
-    if (this.#open.size > 0) return this.#changed(`the handler no longer makes ${next}`);
+    if (this.#finished) return this.#changed(`the handler ended, but the journal has ${next} before that`);
+    if (this.#open.size > 0) return this.#changed(`the handler no longer calls ${next}`);
     this.#asleep = true;
   }
 
@@ -230,7 +248,7 @@ export class Pass {
   #settle(entry: Entry & { readonly moment: number }): void {
     if (this.#isOver) return;
     const call = this.#calls[entry.call];
-    // A journal that no handler can have written must not end the process, and every other one after it.
+    // A corrupt journal must not end the process, and then every other process that claims the task.
     if (!call) return this.#changed(`the journal settles call ${entry.call}, which was not made before`);
     this.#inWindow = true;
     this.#settled++;
@@ -242,11 +260,11 @@ export class Pass {
 
   // --- Live -----------------------------------------------------------------------------------------------
 
-  #goOn(): void {
+  #runLive(): void {
     this.#live = true;
-    if (this.#finished) return this.#over(this.#finished);
+    if (this.#finished) return this.#close(this.#finished);
     if (this.#committing) return;
-    if (this.#outdated && this.#open.waitForOthers) return this.#look();
+    if (this.#outdated && this.#open.waitForOthers) return this.#refresh();
     if (!this.#yielding) this.#startWork();
     const batch = nextBatch({
       open: this.#open,
@@ -258,20 +276,20 @@ export class Pass {
     });
     if (batch) return this.#commit(batch);
     const works = this.#open.running.size > 0 || (!this.#yielding && this.#open.isHeldBack);
-    if (this.#yielding && !works) return this.#over({ type: 'stopped' });
+    if (this.#yielding && !works) return this.#close({ type: 'stopped' });
     this.#asleep = true;
     if (!this.#yielding) this.#armTimer();
     if (works || this.#open.size === 0) return;
-    // Only waits are open: after a short while the pass ends, and something else will wake the task.
+    // Only waits are open: after a short time the pass ends, and an event or timer will wake the task.
     if (this.#linger.isOver(this.#host.lingerMs(), () => this.#wake())) this.#park();
   }
 
-  #look(): void {
+  #refresh(): void {
     this.#committing = true;
     this.#outdated = false;
     const unread = this.#open.unread(subtasksPerCommit);
-    this.#orOver(
-      this.#host.look(unread, this.#open.awaited).then(({ task, children, isAll }) => {
+    this.#endOnError(
+      this.#host.refresh(unread, this.#open.awaited).then(({ task, children, isComplete: isAll }) => {
         this.#task = task;
         if (!this.#open.read(unread, children) || !isAll) this.#outdated = true;
         this.#committing = false;
@@ -282,18 +300,18 @@ export class Pass {
 
   #startWork(): void {
     const now = this.#host.now();
-    // A failed attempt is recorded before the next one begins, or a crash would repeat both.
+    // A failed attempt is recorded before the next one begins. Otherwise a crash would repeat both.
     const unrecorded = new Set(this.#completed.map(({ call }) => call));
     for (const call of this.#open.resting) {
       if (call.state === 'over' || unrecorded.has(call.position)) continue;
       const isEarly = call.startAt !== undefined && call.startAt > now;
-      call.state = isEarly ? 'waiting' : this.#host.isHeld() ? 'running' : 'held';
+      call.state = isEarly ? 'waiting' : this.#host.isClaimCertain() ? 'running' : 'held';
       if (call.state !== 'running') continue;
       this.#linger.reset();
       this.#open.begins(call);
       const context = { pass: this, step: call.name };
       running.run(context, () =>
-        this.#orOver(attempt(call, this.#host).then((done) => this.#completedWork(call, done))),
+        this.#endOnError(attempt(call, this.#host).then((done) => this.#completedWork(call, done))),
       );
     }
   }
@@ -320,32 +338,32 @@ export class Pass {
     return this.#calls.slice(this.#journal.calls.length);
   }
 
-  /** R5. After the commit its entries settle exactly as a replay would settle them. */
+  /** R5. After the commit the entries settle exactly as in a replay. */
   #commit(batch: Batch): void {
-    const longest = this.#host.maxJournalEntries;
+    const max = this.#host.maxJournalEntries;
     const failed = this.#journal.failed + batch.attempts.length;
-    if (this.#journal.entries.length + batch.entries.length + failed > longest)
+    if (this.#journal.entries.length + batch.entries.length + failed > max)
       return this.#refuse(
-        `The journal of this task would grow beyond ${longest} entries (maxJournalEntries), ${failed} of them failed attempts at steps. Give parts of the work to subtasks, or poll with task.until(), which leaves a single entry.`,
+        `The journal of this task would grow beyond ${max} entries (maxJournalEntries), ${failed} of them failed attempts of steps. Move parts of the work to subtasks, or poll with task.waitForCondition(), which adds only one entry.`,
       );
     this.#committing = true;
     this.#linger.reset();
     const calls = this.#unrecorded();
-    this.#orOver(
+    this.#endOnError(
       this.#host.commit(batch, this.#calls).then((task) => {
         if (this.#isOver) return;
         this.#task = task;
-        append(this.#journal, { ...batch, calls: calls.map(recorded) }); // Questions have got their keys.
+        append(this.#journal, { ...batch, calls: calls.map(recorded) }); // Questions have their keys now.
         this.#committing = false;
-        if (this.#host.interrupts(batch)) return this.#over({ type: 'stopped' });
-        if (this.#yielding) this.#goOn();
+        if (this.#host.interrupts(batch)) return this.#close({ type: 'stopped' });
+        if (this.#yielding) this.#runLive();
         else if (batch.entries.length > 0) this.#replay();
         else this.#soon();
       }),
     );
   }
 
-  // --- Rest -----------------------------------------------------------------------------------------------
+  // --- Waiting and ending ---------------------------------------------------------------------------------
 
   #armTimer(): void {
     const at = nextMoment(this.#open.timed());
@@ -358,10 +376,10 @@ export class Pass {
     this.#committing = true;
     const made = { unrecorded: this.#unrecorded(), settled: this.#settled, now: this.#host.now() };
     const batch = made.unrecorded.length > 0 ? callsOnly(made) : undefined;
-    this.#orOver(
+    this.#endOnError(
       this.#host.park(nextMoment(this.#open.timed()) ?? null, batch, this.#calls).then((parked) => {
-        if (parked) this.#over({ type: 'parked' });
-        else this.#look();
+        if (parked) this.#close({ type: 'parked' });
+        else this.#refresh();
       }),
     );
   }
@@ -372,11 +390,11 @@ export class Pass {
     this.#soon();
   }
 
-  #orOver(done: Promise<void>): void {
-    done.catch((error) => this.#over({ type: 'lost', error }));
+  #endOnError(done: Promise<void>): void {
+    done.catch((error) => this.#close({ type: 'lost', error }));
   }
 
-  #handlerEnded(end: PassEnd): void {
+  #onHandlerEnd(end: PassEnd): void {
     if (this.#isInOrder('The end of the handler')) this.#finish(end);
   }
 
@@ -386,14 +404,14 @@ export class Pass {
   }
 
   #changed(message: string): void {
-    this.#over({ type: 'changed', message });
+    this.#close({ type: 'changed', message });
   }
 
   #refuse(message: string): void {
-    this.#over({ type: 'threw', error: new HandlerRefused(message) });
+    this.#close({ type: 'threw', error: new HandlerRefused(message) });
   }
 
-  #over(end: PassEnd): void {
+  #close(end: PassEnd): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#cancelTimer?.();
@@ -403,7 +421,7 @@ export class Pass {
   }
 }
 
-/** How long a pass that only waits stays in memory. Being woken for nothing does not begin that time again. */
+/** Limits how long a pass that only waits stays in memory. A wake-up without progress does not restart the time. */
 class Linger {
   #timer: Timer | undefined;
   #isOver = false;
@@ -418,7 +436,7 @@ class Linger {
     return this.#isOver;
   }
 
-  /** Something happened: the next wait has all the time again. */
+  /** Restarts the time for the next wait, because there was progress. */
   reset(): void {
     runtime.clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -432,42 +450,41 @@ export type PassEnd =
   | { readonly type: 'returned'; readonly value: unknown }
   | { readonly type: 'threw'; readonly error: unknown }
   | { readonly type: 'parked' }
-  /** The handler is not the one that wrote the journal. */
+  /** The handler differs from the one that wrote the journal. */
   | { readonly type: 'changed'; readonly message: string }
   /** A commit failed: the claim is lost, or the store cannot write. */
   | { readonly type: 'lost'; readonly error: unknown }
   | { readonly type: 'stopped' };
 
-/** What a pass needs of its worker. */
+/** What a pass needs from its worker. */
 export interface PassHost {
   readonly taskId: TaskId;
   readonly observed: ObservedPass;
   now(): number;
   /**
-   * Whether the claim is certain to be its own still, so that a step may begin. If not, it is renewed, and the pass is
-   * poked when that has come about; or it is lost, and the pass stops.
+   * Whether the claim is certainly still valid, so that a step may begin. If not, the worker renews it and pokes the
+   * pass, or stops the pass if the claim is lost.
    */
-  isHeld(): boolean;
-  /** An attempt at a step has begun; the promise resolves when it has settled, also long after the pass. */
-  began(attempt: Promise<void>): void;
+  isClaimCertain(): boolean;
+  /** Reports a running attempt. The promise resolves when it has settled, possibly long after the pass. */
+  attemptStarted(attempt: Promise<void>): void;
   /**
-   * Makes a batch durable, with the questions and subtasks in it; `calls` are all calls of the pass. Questions that
-   * are asked by it get their keys. Returns the task after it.
+   * Commits a batch with its questions and subtasks, and sets the keys of new questions. `calls` are all calls of the
+   * pass. Returns the task after the commit.
    */
   commit(batch: Batch, calls: readonly Call[]): Promise<Task>;
   /**
-   * Looks at the task again, and at subtasks that the pass awaits: at those that it has not read yet, and at those that
-   * have ended since the last look.
+   * Reads the task again, and those awaited subtasks that were not read yet or have ended since the last call.
    */
-  look(unread: readonly TaskId[], awaited: ReadonlyMap<TaskId, unknown>): Promise<Seen>;
-  /** Ends the pass until then. False if something happened that the pass has not seen. */
+  refresh(unread: readonly TaskId[], awaited: ReadonlyMap<TaskId, unknown>): Promise<RefreshedState>;
+  /** Parks the task until then. False if the task changed since the pass last read it. */
   park(until: number | null, batch: Batch | undefined, calls: readonly Call[]): Promise<boolean>;
-  /** Whether the pass is to end after this commit, as a crash would end it. */
+  /** Whether the pass must end after this commit, as in a crash. */
   interrupts(batch: Batch): boolean;
   schedule(at: number, callback: () => void): () => void;
   /** How long a pass that only waits stays in memory, so that quick answers need no replay. */
   lingerMs(): number;
-  readonly extents: EngineLimits;
-  /** Entries and failed attempts that a journal may have. */
+  readonly limits: EngineLimits;
+  /** The maximum number of entries and failed attempts in a journal. */
   readonly maxJournalEntries: number;
 }

@@ -1,6 +1,6 @@
 /**
- * Errors as a journal keeps them. A handler gets the very same error on its first pass and on every replay: one made
- * from the record, of a class it can tell apart, never the object that was thrown.
+ * Errors as they are stored in a journal. A handler gets an equal error on its first pass and on every replay: it is
+ * created from the record, with a class that the handler can check, and is never the object that was thrown.
  */
 
 import {
@@ -18,7 +18,7 @@ import { attempted, isInstance, messageOf, nameOf } from '../../model/thrown.ts'
 import { defaultMaxValueSize } from '../rules/limits.ts';
 import { toJsonValue } from './json-value.ts';
 
-/** Says that trying again is no use: the step fails at once, whatever its retry policy. */
+/** Fails the step at once, without the retries of its policy. */
 export class TerminalError extends HoldfastError {
   constructor(message: string, options?: ErrorOptions) {
     super('TERMINAL_ERROR', message, options);
@@ -42,7 +42,7 @@ export class WaitTimedOut extends HoldfastError {
 }
 
 export class InvalidInput extends HoldfastError {
-  /** Where in the value it does not fit. */
+  /** The paths at which the value does not fit. */
   readonly places: readonly string[];
 
   constructor(message: string, places: readonly string[] = []) {
@@ -51,14 +51,14 @@ export class InvalidInput extends HoldfastError {
   }
 }
 
-/** Whoever called the tool cannot answer such a question. The same on every pass: it never changes for a task. */
+/** The caller of the tool cannot answer this kind of question. That never changes for a task, so every pass is the same. */
 export class CannotBeAsked extends HoldfastError {
   readonly kind: InputKind;
 
   constructor(key: string, kind: InputKind) {
     super(
       'CANNOT_BE_ASKED',
-      `The question "${key}" cannot be put: the client that called this tool did not declare that it can ${abilities[kind]}.`,
+      `The question "${key}" cannot be asked: the client that called this tool did not declare that it can ${abilities[kind]}.`,
     );
     this.kind = kind;
   }
@@ -87,9 +87,9 @@ export class SubtaskLost extends HoldfastError {
   }
 }
 
-/** A failure that the protocol itself reports, with a JSON-RPC code, instead of an error result. */
+/** A failure that is sent as a JSON-RPC error with a code instead of an error result. */
 export class ProtocolError extends HoldfastError {
-  /** The code of JSON-RPC. */
+  /** The JSON-RPC error code. */
   readonly rpcCode: number;
   readonly data: Json | undefined;
 
@@ -114,32 +114,32 @@ const classes: ReadonlyMap<unknown, new (message: string) => HoldfastError> = ne
   ].map((kind) => [kind.name, kind]),
 );
 
-/** JSON-RPC's internal error: for a code that is not a whole number. */
+/** The JSON-RPC code for internal errors, used for a code that is not an integer. */
 const internalError = -32_603;
 
-/** What the protocol is told of an error: data that cannot be kept is left out, and the message says so. */
+/** A JSON-RPC error. Data that cannot be stored is omitted, and the message then contains the reason. */
 export interface ProtocolFault {
   readonly code: number;
   readonly message: string;
   readonly data?: Json;
 }
 
-/** Total: whatever the error's properties are. */
-export function protocolFault(error: ProtocolError, largest = defaultMaxValueSize): ProtocolFault {
+/** Never throws, even if the properties of the error throw. */
+export function protocolFault(error: ProtocolError, maxSize = defaultMaxValueSize): ProtocolFault {
   const given = attempted(() => error.rpcCode);
   const code = typeof given === 'number' && Number.isSafeInteger(given) ? given : internalError;
   const message = messageOf(error);
   try {
-    const data = toJsonValue(error.data, 'The data of this error', largest);
+    const data = toJsonValue(error.data, 'The data of this error', maxSize);
     return { code, message, ...(data !== undefined && { data }) };
   } catch (problem) {
     return { code, message: `${message} (${messageOf(problem, 1_000)})` };
   }
 }
 
-/** Total: whatever was thrown. */
-export function recordError(error: unknown, largest = defaultMaxValueSize): JsonObject {
-  if (isInstance(error, ProtocolError)) return { name: 'ProtocolError', ...protocolFault(error, largest) };
+/** Never throws, for any thrown value. */
+export function recordError(error: unknown, maxSize = defaultMaxValueSize): JsonObject {
+  if (isInstance(error, ProtocolError)) return { name: 'ProtocolError', ...protocolFault(error, maxSize) };
   const name = nameOf(error);
   const code = classes.has(name) ? undefined : codeOf(error);
   return { name, ...(code !== undefined && { code }), message: messageOf(error) };
@@ -172,7 +172,7 @@ function isOneOf<Code extends string>(codes: readonly Code[], code: unknown): co
   return codes.includes(code as Code);
 }
 
-/** What a parent gets from `subtask.result()`: the child's result, or one of three errors. */
+/** What a parent gets from `subtask.result()`: the result of the subtask, or one of three errors. */
 export function fromChild(name: string, outcome: Outcome): { ok: boolean; value: Json } {
   if (outcome.kind === 'result') return { ok: true, value: outcome.value };
   return { ok: false, value: recordError(failureOfChild(name, outcome)) };

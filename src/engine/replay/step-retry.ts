@@ -2,13 +2,13 @@ import { type Duration, toMs } from '../../model/duration.ts';
 import { shown } from '../../model/thrown.ts';
 import { backoffMs } from '../../runtime/backoff.ts';
 
-/** How often a failing step is tried, and how long it rests in between. */
+/** How often a step is attempted, and the delays in between. */
 export interface Retry {
-  /** Tries in all. Default 1: a step that fails has failed. */
+  /** The total number of attempts. Default 1: no retry. */
   readonly attempts?: number;
-  /** Rest before the second try; doubles with each further one. Default `'1s'`. */
+  /** The delay before the second attempt. It doubles with each further attempt. Default `'1s'`. */
   readonly delay?: Duration;
-  /** The longest rest. Default `'5m'`. */
+  /** The maximum delay. Default `'5m'`. */
   readonly maxDelay?: Duration;
 }
 
@@ -23,7 +23,7 @@ export function retryPolicy(retry: Retry = {}): RetryPolicy {
     throw new TypeError(`retry must be an object such as { attempts: 3 }, not ${shown(retry)}.`);
   const { attempts = 1, delay = '1s', maxDelay = '5m' } = retry;
   if (!Number.isInteger(attempts) || attempts < 1)
-    throw new RangeError(`retry.attempts must be a whole number of at least 1, not ${shown(attempts)}.`);
+    throw new RangeError(`retry.attempts must be an integer of at least 1, not ${shown(attempts)}.`);
   return {
     attempts,
     delayMs: toMs(delay, 'retry.delay'),
@@ -31,7 +31,7 @@ export function retryPolicy(retry: Retry = {}): RetryPolicy {
   };
 }
 
-/** The rest after the n-th failed attempt. */
-export function restAfter(policy: RetryPolicy, failed: number): number {
+/** The delay after the n-th failed attempt. */
+export function delayAfter(policy: RetryPolicy, failed: number): number {
   return backoffMs({ minMs: policy.delayMs, maxMs: policy.maxDelayMs }, failed - 1);
 }

@@ -17,7 +17,7 @@ test('S1686-29 S2025-33: a task that is done never changes again', () => {
   expect(rules.claim(now(task), { name: 'w', leaseMs: 9 }, 2)).toMatchObject({ code: 'NOT_CLAIMABLE' });
 });
 
-test('only the deadline ends live work, and not before its time', () => {
+test('only the deadline ends live work, and not before it is reached', () => {
   const task = created({ deadlineMs: 1_000 }, 100);
   expect(rules.passDeadline(family(task), 1_099)).toMatchObject({ code: 'DEADLINE_NOT_REACHED' });
   expect(did(rules.passDeadline(family(task), 1_100)).task).toMatchObject({ outcome: { kind: 'failure' } });
@@ -25,14 +25,14 @@ test('only the deadline ends live work, and not before its time', () => {
   expect(rules.passDeadline(family(patient), 9e15)).toMatchObject({ code: 'DEADLINE_NOT_REACHED' });
 });
 
-test('S1686-39: a retention that counts from the end starts at the end, however long the work took', () => {
+test('S1686-39: a retention that counts from the finish starts then, however long the work took', () => {
   const { task, claim } = claimed(created({ retention: { from: 'finish', ms: minute } }));
   did(rules.complete(family(task), claim, result, 10 * minute));
   expect(rules.purge(family(task), 11 * minute - 1)).toMatchObject({ code: 'STILL_RETAINED' });
   expect(did(rules.purge(family(task), 11 * minute)).removed).toEqual([task.id]);
 });
 
-test('a ttl counts from creation, and leaves at least the floor to fetch the result', () => {
+test('a ttl counts from creation, and the result stays readable for at least the floor', () => {
   const retention = { from: 'creation', ms: 5 * minute, floorMs: minute } as const;
   const quick = claimed(created({ retention }));
   did(rules.complete(family(quick.task), quick.claim, result, minute));
@@ -42,13 +42,13 @@ test('a ttl counts from creation, and leaves at least the floor to fetch the res
   expect(now(slow.task)).toMatchObject({ purgeAt: 31 * minute });
 });
 
-test('retention without limit is never over', () => {
+test('a retention without limit never ends', () => {
   const { task, claim } = claimed(created({ retention: { from: 'finish', ms: null } }));
   did(rules.complete(family(task), claim, result, 1));
   expect(rules.purge(family(task), 9e15)).toMatchObject({ code: 'STILL_RETAINED' });
 });
 
-test('a full store lets go of finished trees before their time: whole, and not of those that ended just now', () => {
+test('a full store removes finished trees early: as a whole, and not those that finished just now', () => {
   const root = claimed(created({ retention: { from: 'finish', ms: null } }));
   const one = child(root);
   did(rules.cancel(family(one.task), 4));
@@ -91,7 +91,7 @@ test('S2268-14: a subtask is written before the parent that names it', () => {
   expect(writes[1]!.journal).toEqual(['entry']);
 });
 
-test('S2268-12: a task that is done, or only waits for its subtasks, starts no more of them', () => {
+test('S2268-12: a task that is done, or only waits for its subtasks, cannot start another', () => {
   const parent = claimed();
   const { task, claim } = child(parent);
   did(rules.complete(family(parent.task), parent.claim, result, 1));
@@ -104,7 +104,7 @@ test('S2268-12: a task that is done, or only waits for its subtasks, starts no m
   });
 });
 
-test('S2268-25: a parent that returns early holds its result until its last subtask is done', () => {
+test('S2268-25: the result of a parent that returns early is held back until its last subtask is done', () => {
   const parent = claimed();
   const one = child(parent);
   const two = child(parent);
@@ -116,7 +116,7 @@ test('S2268-25: a parent that returns early holds its result until its last subt
   expect(now(parent.task)).toMatchObject({ phase: 'done', outcome: result, finishedAt: 3 });
 });
 
-test('held results are given free all the way up', () => {
+test('results that were held back are released all the way up', () => {
   const root = claimed();
   const middle = child(root);
   const leaf = child(middle);
@@ -130,7 +130,7 @@ test('held results are given free all the way up', () => {
   ]);
 });
 
-test('a subtask that ends wakes a parent whose handler still runs', () => {
+test('a subtask that ends wakes its parked parent', () => {
   const parent = claimed();
   const one = child(parent);
   did(rules.park(now(parent.task), parent.claim, { seenVersion: now(parent.task).version, until: null }, 1));
@@ -138,7 +138,7 @@ test('a subtask that ends wakes a parent whose handler still runs', () => {
   expect(now(parent.task)).toMatchObject({ phase: 'running', wakeAt: 40 });
 });
 
-test('S2268-26: a parent that fails ends its living subtasks first, and keeps the outcome of the others', () => {
+test('S2268-26: a parent that fails cancels its live subtasks first, and finished subtasks keep their outcome', () => {
   const parent = claimed();
   const finished = child(parent);
   const living = child(parent);
@@ -149,7 +149,7 @@ test('S2268-26: a parent that fails ends its living subtasks first, and keeps th
   expect(now(finished.task)).toMatchObject({ outcome: result, finishedAt: 1 });
 });
 
-test('S2268-27 S2268-30: cancelling a task ends its whole subtree, the deepest first, in one change', () => {
+test('S2268-27 S2268-30: cancelling a task cancels its whole subtree, bottom-up, in one change', () => {
   const root = claimed();
   const middle = child(root);
   const leaf = child(middle);
@@ -166,7 +166,7 @@ test('S2268-28: a subtask can be cancelled on its own', () => {
   expect(now(parent.task)).toMatchObject({ phase: 'running', liveChildCount: 0 });
 });
 
-test('cancel and deadline override a held result', () => {
+test('cancel and deadline override a result that is held back', () => {
   for (const end of [
     (task: Task) => rules.cancel(family(task), 9e15),
     (task: Task) => rules.passDeadline(family(task), 9e15),
@@ -178,13 +178,13 @@ test('cancel and deadline override a held result', () => {
   }
 });
 
-test('S2268-31: a subtask that waits for an answer does not make its parent wait for one', () => {
+test('S2268-31: a subtask that waits for an answer does not put its parent into the waiting phase', () => {
   const parent = claimed();
   asked(child(parent), 'confirm');
   expect(now(parent.task)).toMatchObject({ phase: 'running', inputs: [] });
 });
 
-test('S2268-13 S2268-15: a tree is purged as one unit, by its root alone', () => {
+test('S2268-13 S2268-15: a tree is purged as one unit, and only through its root', () => {
   const root = claimed(created({ retention: { from: 'finish', ms: 0 } }));
   const one = child(root);
   const two = child(one);
@@ -193,7 +193,7 @@ test('S2268-13 S2268-15: a tree is purged as one unit, by its root alone', () =>
   expect(did(rules.purge(family(root.task), 6)).removed).toEqual([two.task.id, one.task.id, root.task.id]);
 });
 
-test('when the clock goes back, a task does not: it never ends before its subtasks', () => {
+test('a task never finishes before its subtasks, even if the clock goes back', () => {
   const parent = claimed(created({}, 1_000), 1_000);
   const one = child(parent, 1_000);
   did(rules.complete(family(parent.task), parent.claim, result, 2_000));
@@ -204,7 +204,7 @@ test('when the clock goes back, a task does not: it never ends before its subtas
 
 // --- Plain calls ------------------------------------------------------------------------------------------
 
-test('a request that is cancelled at another process ends its task, which says so, unless it was handed over', () => {
+test('a request that is cancelled through another process cancels its task, unless the task was handed over', () => {
   const join = { key: 'a call', session: 'a session', call: 'a' };
   const called = () => created({ unpublished: { servedBy: 'a', until: minute, join } });
   const open = called();

@@ -1,4 +1,4 @@
-/** The rules of how tasks end, and how trees end with them: bottom-up, in one commit. */
+/** The rules for ending tasks. A tree ends bottom-up, in one commit. */
 import { refusal } from '../../model/errors.ts';
 import type { TaskEvent } from '../../model/event.ts';
 import type { Json } from '../../model/json.ts';
@@ -17,13 +17,13 @@ import {
   write,
 } from '../../ports/change.ts';
 import type { Claim } from '../../ports/queue.ts';
-import { asleep, fenced, seen, wake, withdrawnAll, withoutHolder } from './fencing.ts';
+import { asleep, bumpedVisibly, fenced, wake, withdrawnAll, withoutWorker } from './fencing.ts';
 import { unpublishedRetentionMs } from './publication.ts';
 
-/** Why a task failed that took too long. */
-export const deadlinePassed = 'The task passed its deadline before it was done.';
+/** The failure message of a task that passed its deadline. */
+export const deadlinePassed = 'The task passed its deadline before it finished.';
 
-/** The handler returned. The result is held back while subtasks live. */
+/** The handler returned. The result is held back until all subtasks are done. */
 export function complete(
   { task, ancestors }: Lineage,
   claim: Claim,
@@ -35,7 +35,7 @@ export function complete(
     if (task.liveChildCount === 0) return ended([{ task, outcome, journal }], ancestors, at);
     const { inputs, events } = withdrawnAll(held, at);
     const holding: ActiveTask = {
-      ...asleep(seen(withoutHolder(held), at), null),
+      ...asleep(bumpedVisibly(withoutWorker(held), at), null),
       phase: 'running',
       inputs,
       heldOutcome: outcome,
@@ -44,7 +44,7 @@ export function complete(
   });
 }
 
-/** The handler threw, or returned an error result: the subtasks that still live are cancelled first. */
+/** The handler threw or returned an error result. Subtasks that are still live are cancelled first. */
 export function fail(
   { task, ancestors, descendants }: Family,
   claim: Claim,
@@ -62,7 +62,7 @@ export function fail(
   });
 }
 
-/** Ends a task and everything below it, bottom-up, whatever its handler is doing. Overrides a held outcome. */
+/** Cancels a task and all its descendants, bottom-up, even while handlers run. Overrides an outcome that is held back. */
 export function cancel({ task, ancestors, descendants }: Family, at: number, reason?: string): Verdict {
   if (task.phase === 'done') return refusal('TASK_IS_DONE', task.id);
   const outcome: Outcome = { kind: 'cancelled', ...(reason !== undefined && { reason }) };
@@ -82,7 +82,7 @@ function overdue({ unpublished }: Task, at: number): Outcome {
   return { kind: 'failure', message: deadlinePassed };
 }
 
-/** The client cancelled the request of a task at another process than the one that serves the request. */
+/** The client cancelled the request through a process other than the one that serves it. */
 export function cancelRequest(family: Family, at: number, reason?: string): Verdict {
   const { unpublished } = family.task;
   if (!unpublished) return refusal('ALREADY_PUBLISHED', family.task.id);
@@ -90,7 +90,7 @@ export function cancelRequest(family: Family, at: number, reason?: string): Verd
   return cancel({ ...family, task }, at, reason);
 }
 
-/** Removes a finished tree whose retention is over, as one unit. */
+/** Removes a finished tree as one unit after its retention ended. */
 export function purge(family: Family, at: number): Verdict {
   const { task } = family;
   if (task.phase === 'done' && task.parentId === undefined && (task.purgeAt === null || task.purgeAt > at))
@@ -99,8 +99,8 @@ export function purge(family: Family, at: number): Verdict {
 }
 
 /**
- * Removes a finished tree before its time, because the store is full. A result that is younger than `endedBy` stays for
- * its caller.
+ * Removes a finished tree before its retention ends, because the store is full. A tree that finished after `endedBy`
+ * stays, so that its caller can fetch the result.
  */
 export function crowdOut(family: Family, endedBy: number, at: number): Verdict {
   const { task } = family;
@@ -109,7 +109,7 @@ export function crowdOut(family: Family, endedBy: number, at: number): Verdict {
   return remove(family, at, 'crowdedOut');
 }
 
-/** Removes a finished tree before its time, because its requestor says so. */
+/** Removes a finished tree before its retention ends, by default because its caller deleted it. */
 export function remove(family: Family, at: number, why: Removal['why'] = 'deleted'): Verdict {
   const { task } = family;
   if (task.parentId !== undefined) return refusal('NOT_A_ROOT', task.id, task.rootId);
@@ -123,7 +123,7 @@ interface Ending {
   readonly journal?: readonly Json[];
 }
 
-/** Parents before children in, children before parents out; those already done keep their own outcome. */
+/** Takes parents before children and returns children before parents. Finished tasks keep their own outcome. */
 function endAll(tasks: readonly Task[], outcome: Outcome): Ending[] {
   return tasks
     .filter(({ phase }) => phase !== 'done')
@@ -131,9 +131,12 @@ function endAll(tasks: readonly Task[], outcome: Outcome): Ending[] {
     .map((task) => ({ task, outcome }));
 }
 
-/** Ends tasks, the addressed one last, and tells the ancestors; a held one whose last subtask this was ends too. */
+/**
+ * Ends tasks, the addressed task last, and updates the ancestors. An ancestor whose outcome was held back ends, too, if
+ * this was its last live subtask.
+ */
 function ended(endings: readonly Ending[], ancestors: readonly Task[], at: number): Change {
-  // One moment for all of them, even if the clock went back: a parent's end is never before its subtask's.
+  // All get the same time, even if the clock went back: a parent never finishes before its subtasks.
   const touched = [...endings.map((ending) => ending.task), ...ancestors];
   const moment = touched.reduce((latest, { updatedAt }) => Math.max(latest, updatedAt), at);
   const writes: TaskWrite[] = endings.map((ending) => end(ending, moment));
@@ -143,9 +146,14 @@ function ended(endings: readonly Ending[], ancestors: readonly Task[], at: numbe
   for (const ancestor of ancestors) {
     if (ancestor.phase === 'done') break;
     const childDone: TaskEvent = { type: 'childDone', childId: child.id, outcome: child.outcome.kind };
-    const told: ActiveTask = { ...seen(ancestor, moment), liveChildCount: ancestor.liveChildCount - 1 };
-    if (ancestor.heldOutcome === undefined || told.liveChildCount > 0) {
-      writes.push(write(ancestor.heldOutcome === undefined ? wake(told, moment) : told, moment, [childDone]));
+    const updated: ActiveTask = {
+      ...bumpedVisibly(ancestor, moment),
+      liveChildCount: ancestor.liveChildCount - 1,
+    };
+    if (ancestor.heldOutcome === undefined || updated.liveChildCount > 0) {
+      writes.push(
+        write(ancestor.heldOutcome === undefined ? wake(updated, moment) : updated, moment, [childDone]),
+      );
       break;
     }
     const last = end({ task: ancestor, outcome: ancestor.heldOutcome }, moment);
@@ -165,9 +173,9 @@ function purgeAt({ parentId, unpublished, retention, createdAt }: Task, finished
 function end({ task, outcome, journal }: Ending, at: number): TaskWrite {
   const live = task as ActiveTask;
   const { inputs, events } = withdrawnAll(live, at);
-  const { worker: _holder, heldOutcome: _held, isReady: _isReady, wakeAt: _wakeAt, ...kept } = live;
+  const { worker: _worker, heldOutcome: _held, isReady: _isReady, wakeAt: _wakeAt, ...kept } = live;
   const done: DoneTask = {
-    ...seen(kept, at),
+    ...bumpedVisibly(kept, at),
     phase: 'done',
     inputs,
     outcome,

@@ -1,4 +1,4 @@
-/** How large, how long and how far: limits of tasks and stores. A handler in a loop must not fill the store. */
+/** Limits of tasks and stores: sizes, times and counts. They keep a handler in a loop from filling the store. */
 import { type Duration, type Size, toBytes, toMs } from '../../model/duration.ts';
 import { InvalidOptions, InvalidValue } from '../../model/errors.ts';
 
@@ -6,29 +6,29 @@ import { InvalidOptions, InvalidValue } from '../../model/errors.ts';
 export const defaultMaxValueSize = 16 * 2 ** 20;
 
 export interface LimitOptions {
-  /** How long a finished task is kept at least, however short a ttl its requestor wished. Default `'60s'`. */
+  /** The minimum time that a finished task is kept, even if the caller requests a shorter ttl. Default `'60s'`. */
   readonly minRetention?: Duration;
-  /** The longest ttl that a requestor is granted. Default `'30d'`. */
+  /** The maximum ttl that a caller is granted. Default `'30d'`. */
   readonly maxRetention?: Duration;
   /**
-   * What the store should hold at most, such as `'2 GB'`: beyond it the finished trees that ended first are removed
-   * before their time. By default it may grow without limit.
+   * The maximum size of the store, such as `'2 GB'`. If the store exceeds it, the trees that finished first are removed
+   * before their retention ends. By default there is no limit.
    */
   readonly maxStoreSize?: Size;
-  /** The largest argument, step value or result, in characters of JSON. Default 16 Mi. */
+  /** The maximum size of an argument, step value or result, in characters of JSON. Default 16 Mi. */
   readonly maxValueSize?: number;
-  /** How far one task may spread: depth of its tree, subtasks, open questions. */
+  /** Limits of a single task: depth of its tree, subtasks, open questions and open calls. */
   readonly taskLimits?: Partial<TaskLimits>;
 }
 
 export interface TaskLimits {
-  /** How deep subtasks may start subtasks. */
+  /** The maximum depth of a tree of subtasks. */
   readonly maxDepth: number;
-  /** Subtasks that one task may start in its life. */
+  /** How many subtasks one task may start in total. */
   readonly maxSubtasks: number;
-  /** Questions of one task that may be open at a time. */
+  /** How many questions of one task may be open at the same time. */
   readonly maxOpenQuestions: number;
-  /** Calls on `task` that one handler may have open at a time: steps, sleeps, subtasks it waits for, and so on. */
+  /** How many calls on `task` one handler may have open at the same time: steps, sleeps, awaited subtasks and so on. */
   readonly maxOpenCalls: number;
 }
 
@@ -39,22 +39,18 @@ export const defaultTaskLimits: TaskLimits = {
   maxOpenCalls: 20_000,
 };
 
-/** The handler went too far; it may catch this and do without. */
-function outOfBounds(what: string, bound: keyof TaskLimits, limit: number): InvalidValue {
-  return new InvalidValue('OUT_OF_BOUNDS', `${what}: at most ${limit} (${bound}).`);
-}
-
-/** Refuses one more than a handler may have. */
+/** Throws if the limit is reached. The handler may catch the error and continue. */
 export function checkTaskLimit(
-  bounds: TaskLimits,
-  bound: keyof TaskLimits,
+  limits: TaskLimits,
+  name: keyof TaskLimits,
   count: number,
   what: string,
 ): void {
-  if (count >= bounds[bound]) throw outOfBounds(what, bound, bounds[bound]);
+  if (count >= limits[name])
+    throw new InvalidValue('OUT_OF_BOUNDS', `${what}: at most ${limits[name]} (${name}).`);
 }
 
-/** The numbers behind the options of the same names; times in milliseconds, and Infinity for none. */
+/** The options of the same names as numbers: times in milliseconds, Infinity for no limit. */
 export interface EngineLimits extends TaskLimits {
   readonly maxValueSize: number;
   readonly minRetention: number;
@@ -65,16 +61,16 @@ export interface EngineLimits extends TaskLimits {
 function storeTooSmall(given: Size): InvalidOptions {
   return new InvalidOptions(
     'STORE_TOO_SMALL',
-    `A store of at most ${JSON.stringify(given)} would hold next to nothing: maxStoreSize is at least 1 MB.`,
+    `maxStoreSize is too small (${JSON.stringify(given)}). Set it to at least 1 MB.`,
   );
 }
 
-const smallestStore = 1_000_000;
+const minStoreSize = 1_000_000;
 
 export function engineLimits(options: LimitOptions): EngineLimits {
   const { maxStoreSize: size } = options;
   const maxStoreSize = size === undefined ? Number.POSITIVE_INFINITY : toBytes(size);
-  if (maxStoreSize < smallestStore) throw storeTooSmall(size!);
+  if (maxStoreSize < minStoreSize) throw storeTooSmall(size!);
   return {
     ...defaultTaskLimits,
     ...options.taskLimits,

@@ -1,18 +1,18 @@
 /**
- * The time before a task's id was sent to anyone. A task that a repeated call can join outlives the request that made
- * it. Every other one ends with its request: the process that serves it keeps saying that the request is open, and a
- * task that nobody speaks for passes its deadline.
+ * The rules of tasks whose ids were not sent to anyone yet. A task that a repeated call can join outlives the request
+ * that created it. Every other unpublished task ends with its request: the process that serves the request confirms
+ * regularly that it is still open, and without that confirmation the task passes its deadline.
  */
 import { refusal } from '../../model/errors.ts';
 import { joinOf, type NewTask, type Task, type Unpublished } from '../../model/task.ts';
 import { changed, type Family, removed, unchanged, type Verdict } from '../../ports/change.ts';
 import { bumped } from './fencing.ts';
 
-/** How long a request counts as open after the process that serves it last confirmed it. */
+/** How long a request counts as open after the last confirmation by the process that serves it. */
 export const requestLeaseMs = 60_000;
-/** How long the task of an answered request is kept for those who have to read its outcome. */
+/** How long the task of an answered request is kept, so that its outcome can be read. */
 const unjoinableRetentionMs = 60_000;
-/** How long after its end a task can be joined. */
+/** How long a finished task can be joined. */
 const joinableMs = 600_000;
 
 export function unpublishedRetentionMs({ join, keepMs = 0 }: Unpublished): number {
@@ -29,8 +29,8 @@ export function boundTo(
 }
 
 /**
- * Whether a repeated call in this session can join the task of a lost call. A task that asked its caller anything goes
- * to the session of that caller only: one token may serve several people.
+ * Whether a repeated call in this session can join the task of a lost call. A task that asked its caller a question can
+ * be joined only from the caller's session, because several people may share one token.
  */
 export function isJoinable({ task, descendants }: Family, session: string | null, now: number): boolean {
   const join = joinOf(task);
@@ -40,9 +40,9 @@ export function isJoinable({ task, descendants }: Family, session: string | null
 }
 
 /**
- * The request is still open, or will be continued, at least until then; who serves it may have changed. Between its
- * rounds the caller has a request state to continue with. From then on no other call joins the task, but a task that
- * outlived the process that served its request still does.
+ * Records that the request is still open, or will be continued, at least until `until`. Another process may serve it
+ * now. Between two rounds the caller has a request state to continue with. From then on no other call can join the
+ * task, but a task that can outlive its process still does so.
  */
 export function keepForRequest(
   task: Task,
@@ -59,7 +59,7 @@ export function keepForRequest(
   ]);
 }
 
-/** From here on only the task's own rules end it. */
+/** Makes the task independent of its request. From now on only the task's own rules end it. */
 export function publish(task: Task, at: number): Verdict {
   if (task.phase === 'done') return refusal('TASK_IS_DONE', task.id);
   if (!task.unpublished) return unchanged(task);
@@ -69,7 +69,7 @@ export function publish(task: Task, at: number): Verdict {
   return changed(published, at, [{ type: 'published' }]);
 }
 
-/** The caller of a plain call knows the task: no other call joins it from here on. */
+/** The caller of a plain call received the task id. From now on no other call can join the task. */
 export function confirmHandOver(task: Task, at: number): Verdict {
   if (task.phase === 'done') return refusal('TASK_IS_DONE', task.id);
   if (!task.handedOver) return unchanged(task);
@@ -77,7 +77,7 @@ export function confirmHandOver(task: Task, at: number): Verdict {
   return changed(known as Task, at, [{ type: 'handedOver' }]);
 }
 
-/** Removes a finished task whose outcome was the answer to its request, so that nothing of it is left. */
+/** Removes a finished task whose outcome was already the answer to its request. */
 export function discard(family: Family, at: number): Verdict {
   const { task } = family;
   if (!task.unpublished) return refusal('ALREADY_PUBLISHED', task.id);

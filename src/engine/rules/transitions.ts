@@ -1,8 +1,8 @@
 /**
- * The rules of a task's life. Each command is a pure function from a task (or its family) and a moment to a
- * change or a named refusal; stores and workers decide nothing themselves.
+ * The rules of the task lifecycle. Each command is a pure function from a task (or its family) and a time to a
+ * change or a refusal with a code. Stores and workers make no decisions of their own.
  *
- * The invariants these rules keep, at every commit:
+ * These rules keep the following invariants at every commit:
  *   1. done is final                                   5. an input key is never reused in a task's life
  *   2. waiting ⇔ an own input is open                  6. what is published can be read back
  *   3. a parent is done only when all descendants are  7. only the current claim's epoch may advance a task
@@ -41,7 +41,7 @@ import {
   write,
 } from '../../ports/change.ts';
 import type { Claim, FreedWorker } from '../../ports/queue.ts';
-import { asleep, bumped, fenced, seen, wake, withdrawn, withoutHolder } from './fencing.ts';
+import { asleep, bumped, bumpedVisibly, fenced, wake, withdrawn, withoutWorker } from './fencing.ts';
 import { boundTo } from './publication.ts';
 
 export { cancel, cancelRequest, complete, crowdOut, fail, passDeadline, purge, remove } from './endings.ts';
@@ -50,15 +50,15 @@ export { confirmHandOver, discard, isJoinable, keepForRequest, publish } from '.
 // --- Creation ---------------------------------------------------------------------------------------------
 
 /**
- * Makes a root task. `existing` is the task that already bears the request's id, which is refused, or its idempotency
- * key: the same arguments give that task back, others are refused. With a `holder` the maker claims it in the same
- * commit.
+ * Creates a root task. `existing` is the task that already has the request's id or idempotency key. A used id is
+ * refused. A used key returns the existing task if the arguments are the same, and is refused otherwise. With a
+ * `worker` the task is claimed in the same commit.
  */
 export function create(
   existing: Task | undefined,
   request: NewTask,
   at: number,
-  holder?: NewTaskWorker,
+  worker?: NewTaskWorker,
 ): Verdict {
   if (existing?.id === request.id) return refusal('TASK_EXISTS', request.origin.named?.taskId ?? request.id);
   if (existing) {
@@ -69,16 +69,16 @@ export function create(
   }
   const task = newTask(request, at, { rootId: request.id, ordinal: 0, depth: 0 });
   const created: TaskEvent = { type: 'created' };
-  if (!holder) return changed(task, at, [created], opening(request));
+  if (!worker) return changed(task, at, [created], opening(request));
   return changed(
-    { ...task, phase: 'running', epoch: 1, worker: leased(holder, at) },
+    { ...task, phase: 'running', epoch: 1, worker: leased(worker, at) },
     at,
-    [created, { type: 'claimed', epoch: 1, holder: holder.name }],
+    [created, { type: 'claimed', epoch: 1, holder: worker.name }],
     opening(request),
   );
 }
 
-/** Makes a subtask and links it, in one commit with the journal entry that remembers it. */
+/** Creates a subtask and links it to its parent, in one commit with its journal entry. */
 export function startChild(
   parent: Task,
   claim: Claim,
@@ -94,13 +94,13 @@ export function startChild(
       depth: task.depth + 1,
     });
     const linked: ActiveTask = {
-      ...seen(task, at),
+      ...bumpedVisibly(task, at),
       childCount: task.childCount + 1,
       liveChildCount: task.liveChildCount + 1,
     };
     return {
       task: linked,
-      // The child comes first: nobody may hear of it before it can be read.
+      // The subtask is written first: no observer may learn its id before it can be read.
       writes: [
         write(child, at, [{ type: 'created' }], opening(request)),
         write(linked, at, [{ type: 'childStarted', childId: child.id }], journal),
@@ -113,13 +113,13 @@ export function startChild(
 function newTask(
   request: NewTask,
   at: number,
-  place: { rootId: TaskId; parentId?: TaskId; ordinal: number; depth: number },
+  position: { rootId: TaskId; parentId?: TaskId; ordinal: number; depth: number },
 ): QueuedTask {
   const { arguments: _, deadlineMs, unpublished, ...kept } = request;
   const deadlineAt = deadlineMs === null ? null : at + deadlineMs;
   return {
     ...kept,
-    ...place,
+    ...position,
     phase: 'queued',
     inputs: [],
     childCount: 0,
@@ -134,45 +134,47 @@ function newTask(
   };
 }
 
-/** A journal opens with the arguments of the call, apart from the task that is polled. */
+/** A journal begins with the arguments of the call. They are not in the task itself, because it is polled often. */
 function opening(request: NewTask): Json[] {
   return [{ arguments: request.arguments }];
 }
 
 // --- Claims -----------------------------------------------------------------------------------------------
 
-/** So many deaths in a row make a task a suspect: from then on it runs alone. */
-const suspectAfter = 2;
+/** After this many crashes in a row a task is a suspect and runs alone. */
+const suspectAfterCrashes = 2;
 
-/** After a death a task rests, so that the process can be started again before the task meets the next one. */
+/** After a crash a task waits this long, so that its process can restart before the task reaches another one. */
 const restMs = 2_000;
 
-export function isSuspect({ crashes: deaths = 0 }: Task): boolean {
-  return deaths >= suspectAfter;
+export function isSuspect({ crashes = 0 }: Task): boolean {
+  return crashes >= suspectAfterCrashes;
 }
 
 /**
- * Takes a task that has work and begins a pass. A holder is passed over only if the queue found it freed: its process is
- * dead, or its lease expired and was not renewed since. No clock decides that here. A task whose last pass
- * counts as a death is not claimed but rests first: the change then leaves it without a holder.
+ * Claims a task that is ready and begins a pass. A task that another worker has claimed is taken over only if the queue
+ * reports that worker as freed: its process is dead, or its lease expired and was not renewed since. No clock decides
+ * that here. If the last pass counts as a crash, the task is not claimed yet: the change only removes the worker and
+ * lets the task rest.
  */
-export function claim(task: Task, holder: NewTaskWorker, at: number, freed?: FreedWorker): Verdict {
+export function claim(task: Task, worker: NewTaskWorker, at: number, freed?: FreedWorker): Verdict {
   if (task.phase === 'done') return refusal('NOT_CLAIMABLE', task.id, 'done');
   if (task.wakeAt === null || !(task.isReady || task.wakeAt <= at))
     return refusal('NOT_CLAIMABLE', task.id, 'parked');
   const previous = task.worker;
   if (previous && !isFreed(previous, freed))
     return refusal('NOT_CLAIMABLE', task.id, 'held by a living worker');
-  const counted = previous && previous.name !== holder.name ? afterDeath(task, previous) : {};
+  const counted = previous && previous.name !== worker.name ? afterCrash(task, previous) : {};
   if (previous && counted.crashes !== undefined) {
     const until = at + restMs;
-    const resting = asleep({ ...bumped(withoutHolder(task)), ...counted }, until);
+    const resting = asleep({ ...bumped(withoutWorker(task)), ...counted }, until);
     return changed(resting, at, [{ type: 'rested', until, takenFrom: previous.name }]);
   }
   const epoch = task.epoch + 1;
-  const begun = task.phase === 'queued' ? { ...seen(task, at), phase: 'running' as const } : bumped(task);
-  return changed({ ...begun, ...counted, epoch, isReady: true, worker: leased(holder, at) }, at, [
-    { type: 'claimed', epoch, holder: holder.name, ...(previous && { takenFrom: previous.name }) },
+  const started =
+    task.phase === 'queued' ? { ...bumpedVisibly(task, at), phase: 'running' as const } : bumped(task);
+  return changed({ ...started, ...counted, epoch, isReady: true, worker: leased(worker, at) }, at, [
+    { type: 'claimed', epoch, holder: worker.name, ...(previous && { takenFrom: previous.name }) },
   ]);
 }
 
@@ -181,20 +183,20 @@ function isFreed(previous: TaskWorker, freed: FreedWorker | undefined): boolean 
   return freed.leaseUntil === undefined || freed.leaseUntil === previous.leaseUntil;
 }
 
-/** A pass that added to the journal got somewhere: its death says nothing about the task. */
-function afterDeath(task: Task, { isAlone }: TaskWorker): Pick<Task, 'crashes' | 'crashesAlone'> {
+/** A pass that added to the journal made progress, so the task is not blamed for the crash. */
+function afterCrash(task: Task, { isAlone }: TaskWorker): Pick<Task, 'crashes' | 'crashesAlone'> {
   if (task.recordedIn === task.epoch) return {};
-  const { crashes: deaths = 0, crashesAlone = 0 } = task;
+  const { crashes = 0, crashesAlone = 0 } = task;
   const alone = crashesAlone + (isAlone ? 1 : 0);
-  return { crashes: deaths + 1, ...(alone > 0 && { crashesAlone: alone }) };
+  return { crashes: crashes + 1, ...(alone > 0 && { crashesAlone: alone }) };
 }
 
-/** A store with a clock of its own replaces the moment. */
+/** A store that uses its own clock replaces the times. */
 function leased({ name, leaseMs }: NewTaskWorker, at: number): TaskWorker {
   return { name, since: at, leaseMs, leaseUntil: at + leaseMs };
 }
 
-/** Notes that a suspect has its process for itself: if that dies now, the task is to blame. */
+/** Records that a suspect runs alone in its process. If the process dies now, the task is to blame. */
 export function isolate(task: Task, claim: Claim, at: number): Verdict {
   return fenced(task, claim, (held) =>
     changed({ ...bumped(held), worker: { ...held.worker!, isAlone: true } }, at, [{ type: 'isolated' }]),
@@ -202,9 +204,9 @@ export function isolate(task: Task, claim: Claim, at: number): Verdict {
 }
 
 /**
- * Ends a pass that can go no further: the task sleeps until `until`, or until an answer or a subtask wakes it.
- * Refused when anything happened since the worker last looked, so that no wake is slept through. `claimedVersion` is the
- * one that the claim made: if it is the task's still, the pass did nothing.
+ * Ends a pass that only waits: the task sleeps until `until`, or until an answer or a subtask wakes it. The rule refuses
+ * if the task changed since the worker last read it, so that no wake-up is missed. `claimedVersion` is the version that
+ * the claim created. If the task still has it, the pass did nothing.
  */
 export function park(
   task: Task,
@@ -214,7 +216,7 @@ export function park(
 ): Verdict {
   return fenced(task, claim, (held) => {
     if (task.version !== seenVersion) return refusal('TASK_MOVED', task.id, seenVersion, task.version);
-    const parked = changed(asleep(bumped(withoutHolder(held)), until), at, [{ type: 'parked', until }]);
+    const parked = changed(asleep(bumped(withoutWorker(held)), until), at, [{ type: 'parked', until }]);
     if (task.version !== claimedVersion) return parked;
     return { ...parked, writes: parked.writes.map((one) => ({ ...one, isIdle: true })) };
   });
@@ -226,7 +228,7 @@ export interface Parking {
   readonly claimedVersion?: number | undefined;
 }
 
-/** Sets a task aside that this worker's handler cannot continue: nothing is lost, and it is tried again at `until`. */
+/** Blocks a task that the handler of this worker cannot continue. Nothing is lost, and a retry is possible at `until`. */
 export function block(
   task: Task,
   claim: Claim,
@@ -235,25 +237,25 @@ export function block(
 ): Verdict {
   return fenced(task, claim, (held) => {
     const blocked = { message, times: (task.blocked?.times ?? 0) + 1 };
-    const aside = { ...seen(withoutHolder(held), at), statusMessage: message, blocked };
-    return changed(asleep(aside, until), at, [{ type: 'stuck', message, until }]);
+    const parked = { ...bumpedVisibly(withoutWorker(held), at), statusMessage: message, blocked };
+    return changed(asleep(parked, until), at, [{ type: 'stuck', message, until }]);
   });
 }
 
-/** Gives a task back unfinished, free to be claimed at once or from `until` on. */
+/** Gives up the claim of an unfinished task. It can be claimed again at once, or from `until` on. */
 export function release(task: Task, claim: Claim, at: number, until?: number): Verdict {
   return fenced(task, claim, (held) => {
-    const free = bumped(withoutHolder(held));
+    const free = bumped(withoutWorker(held));
     return changed(until === undefined ? free : asleep(free, until), at, [{ type: 'released' }]);
   });
 }
 
 // --- During a pass ----------------------------------------------------------------------------------------
 
-/** Appends to the journal: the task has got somewhere. */
+/** Appends to the journal. This counts as progress and resets the crash counters. */
 export function record(task: Task, claim: Claim, journal: readonly Json[], at: number): Verdict {
   return fenced(task, claim, (held) => {
-    const { crashes: _deaths, crashesAlone: _alone, blocked: _stuck, ...advanced } = bumped(held);
+    const { crashes: _, crashesAlone: _alone, blocked: _blocked, ...advanced } = bumped(held);
     return changed(
       { ...advanced, recordedIn: claim.epoch } as ActiveTask,
       at,
@@ -265,22 +267,22 @@ export function record(task: Task, claim: Claim, journal: readonly Json[], at: n
 
 export function report(task: Task, claim: Claim, { message, progress, pollMs }: Report, at: number): Verdict {
   return fenced(task, claim, (held) => {
-    const said = {
+    const fields = {
       ...(message !== undefined && { message }),
       ...(progress && { progress }),
       ...(pollMs !== undefined && { pollMs }),
     };
-    if (Object.keys(said).length === 0) return unchanged(task);
-    const { message: statusMessage, ...rest } = said;
+    if (Object.keys(fields).length === 0) return unchanged(task);
+    const { message: statusMessage, ...rest } = fields;
     return changed(
-      { ...seen(held, at), ...rest, ...(statusMessage !== undefined && { statusMessage }) },
+      { ...bumpedVisibly(held, at), ...rest, ...(statusMessage !== undefined && { statusMessage }) },
       at,
-      [{ type: 'reported', ...said }],
+      [{ type: 'reported', ...fields }],
     );
   });
 }
 
-/** Opens a question. The key it got is that of the last input of the changed task. */
+/** Opens a question. Its key is the key of the last input of the changed task. */
 export function ask(
   task: Task,
   claim: Claim,
@@ -294,15 +296,20 @@ export function ask(
       ...task.inputs,
       { key, request: question.request, askedAt: at, state: 'open' },
     ];
-    return changed({ ...seen(held, at), phase: 'waiting', inputs }, at, [{ type: 'asked', key }], journal);
+    return changed(
+      { ...bumpedVisibly(held, at), phase: 'waiting', inputs },
+      at,
+      [{ type: 'asked', key }],
+      journal,
+    );
   });
 }
 
 // --- From outside -----------------------------------------------------------------------------------------
 
 /**
- * Applies answers by key, some or all. Unknown, late and repeated ones are ignored; one that does not fit its
- * question refuses the whole call, because a caller that saw it accepted would never answer that key again.
+ * Applies some or all answers by key. Unknown, late and repeated answers are ignored. If an answer does not fit its
+ * question, the whole call is refused: a caller whose call succeeds would never answer that key again.
  */
 export function answer(task: Task, responses: Readonly<Record<string, InputResponse>>, at: number): Verdict {
   if (task.phase !== 'waiting') return unchanged(task);
@@ -323,7 +330,7 @@ export function answer(task: Task, responses: Readonly<Record<string, InputRespo
   return settleInputs(task, inputs, events, at);
 }
 
-/** Applies answers to questions of a whole tree at once: all that fit, or none if one does not. */
+/** Applies answers to questions of a whole tree. If one answer does not fit, none is applied. */
 export function answerTree(
   { task, descendants }: Family,
   responses: ReadonlyMap<TaskId, Readonly<Record<string, InputResponse>>>,
@@ -338,13 +345,13 @@ export function answerTree(
   return { task: writes.find((one) => one.task.id === task.id)?.task ?? task, writes, removed: [] };
 }
 
-/** Tells whoever looks why nothing happens to a task that no worker holds. */
+/** Sets a status message that explains why no worker runs the task. */
 export function explain(task: Task, message: string, at: number): Verdict {
   if (task.phase === 'done' || task.worker || task.statusMessage === message) return unchanged(task);
-  return changed({ ...seen(task, at), statusMessage: message }, at, [{ type: 'reported', message }]);
+  return changed({ ...bumpedVisibly(task, at), statusMessage: message }, at, [{ type: 'reported', message }]);
 }
 
-/** Completes from outside what the handler waits for, or will wait for, under this name. */
+/** Completes an event from outside, whether the handler already waits for it or not. */
 export function completeEvent(task: Task, name: string, value: Json, at: number): Verdict {
   if (task.phase === 'done') return refusal('TASK_IS_DONE', task.id);
   if (task.completions && Object.hasOwn(task.completions, name)) return unchanged(task);
@@ -353,7 +360,7 @@ export function completeEvent(task: Task, name: string, value: Json, at: number)
   return changed({ ...next, completions }, at, [{ type: 'completed', name }]);
 }
 
-/** Takes back open questions that nobody needs answered any more. */
+/** Withdraws open questions whose answers are no longer needed. */
 export function withdraw(task: Task, keys: readonly string[], at: number): Verdict {
   if (task.phase !== 'waiting') return unchanged(task);
   const { inputs, events } = withdrawn(task, at, (key) => keys.includes(key));
@@ -362,7 +369,7 @@ export function withdraw(task: Task, keys: readonly string[], at: number): Verdi
 
 function settleInputs(task: ActiveTask, inputs: InputRecord[], events: TaskEvent[], at: number): Change {
   if (events.length === 0) return unchanged(task);
-  const next = wake(seen(task, at), at);
+  const next = wake(bumpedVisibly(task, at), at);
   const settled = inputs.filter((input): input is SettledInput => input.state !== 'open');
   return changed(
     settled.length === inputs.length
@@ -373,9 +380,9 @@ function settleInputs(task: ActiveTask, inputs: InputRecord[], events: TaskEvent
   );
 }
 
-// --- Questions that are pushed: each is on at most one stream at a time, whichever process holds it ---------
+// --- Questions that are pushed: each is on at most one stream at a time, across all processes ---------------
 
-/** Takes a question onto a stream, or keeps it there. `deadProcess` names a carrier that is known to be gone. */
+/** Assigns a question to a stream, or extends the assignment. `deadProcess` is a process that is known to be dead. */
 export function deliver(
   task: Task,
   key: string,
@@ -392,7 +399,7 @@ export function deliver(
   return withDelivery(task, { ...open, delivery }, at, 'delivering');
 }
 
-/** The stream closed before the answer came: the question is free to be asked on another. */
+/** The stream closed before the answer arrived. The question can be sent on another stream. */
 export function undeliver(task: Task, key: string, by: string, stream: string, at: number): Verdict {
   const open = openInput(task, key);
   if (open?.delivery?.by !== by || open.delivery.stream !== stream) return unchanged(task);
@@ -400,17 +407,17 @@ export function undeliver(task: Task, key: string, by: string, stream: string, a
   return withDelivery(task, free, at, 'undelivered');
 }
 
-/** The client has made a task of the question, or does not know that task any more. */
+/** The client created a task for the question, or no longer has that task. */
 export function recordAskedAsTask(
   task: Task,
   key: string,
-  entrusted: AskedAsTask | undefined,
+  askedAsTask: AskedAsTask | undefined,
   at: number,
 ): Verdict {
   const open = openInput(task, key);
   if (!open) return unchanged(task);
   const { entrusted: _, ...rest } = open;
-  return withDelivery(task, { ...rest, ...(entrusted && { entrusted }) }, at, 'delivering');
+  return withDelivery(task, { ...rest, ...(askedAsTask && { entrusted: askedAsTask }) }, at, 'delivering');
 }
 
 function openInput(task: Task, key: string): OpenInput | undefined {

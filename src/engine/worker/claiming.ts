@@ -14,47 +14,47 @@ export interface ClaimRequest {
   readonly tools: readonly ToolVersion[];
   readonly limit: number;
   readonly leaseMs: number;
-  /** Asked when the claim is decided: until then a timer may have come due. */
+  /** Called when the claim is decided: a timer may have become due until then. */
   readonly now: () => number;
-  /** What this process is running. */
+  /** The tasks that this process is running. */
   readonly running?: Pick<RunningTasks, 'ids' | 'hasStep'>;
-  /** Those that were found damaged before. */
-  readonly damaged?: CorruptTasks;
+  /** Tasks that were found corrupt before. */
+  readonly corrupt?: CorruptTasks;
 }
 
 /**
- * Claims up to `limit` tasks that have work. A claim that was committed is always returned, and what fails for one task
- * affects no other.
+ * Claims up to `limit` ready tasks. A committed claim is always returned, and an error in one task does not affect
+ * other tasks.
  */
 export async function claimTasks({ store, queue }: Database, request: ClaimRequest): Promise<Claimed[]> {
-  const { tools, leaseMs, now, running = nothing, damaged = new CorruptTasks() } = request;
-  const holder = { name: queue.name, leaseMs };
+  const { tools, leaseMs, now, running = nothing, corrupt = new CorruptTasks() } = request;
+  const worker = { name: queue.name, leaseMs };
   const rule: ClaimRule = (task, freed) =>
     running.hasStep(task.id)
       ? refusal('NOT_CLAIMABLE', task.id, 'still running in this process')
-      : claim(task, holder, now(), freed);
+      : claim(task, worker, now(), freed);
   const claimed: Claimed[] = [];
   const defects: unknown[] = [];
-  // Damaged tasks took the place of others, which are claimed in another round.
-  for (let isShort = true; isShort; ) {
-    isShort = false;
+  // Corrupt tasks may have used up the limit, so another round claims the tasks after them.
+  for (let isIncomplete = true; isIncomplete; ) {
+    isIncomplete = false;
     const limit = request.limit - claimed.length;
     const { ids } = running;
-    // A task that was given back while a step of it still runs here is for other processes.
+    // A released task with a step that still runs here can only be claimed by other processes.
     const withSteps = [...ids].filter((id) => running.hasStep(id));
-    const except = new Set([...withSteps, ...damaged.leftAlone(now())]);
+    const except = new Set([...withSteps, ...corrupt.skipped(now())]);
     const claims = await store.claim({ tools, limit, running: ids, except }, rule).catch((error: unknown) => {
       if (claimed.length > 0 && error instanceof StoreError) return none;
       throw error;
     });
     for (const one of claims.claimed) {
-      damaged.isSound(one.change.task.id);
+      corrupt.delete(one.change.task.id);
       claimed.push(...claimedBy(one));
     }
     for (const { taskId, error } of claims.failed) {
       if (error instanceof TaskCorrupt) {
-        damaged.found(taskId, now());
-        isShort = true;
+        corrupt.add(taskId, now());
+        isIncomplete = true;
       } else if (!(error instanceof StoreError)) defects.push(error);
     }
   }
@@ -64,7 +64,7 @@ export async function claimTasks({ store, queue }: Database, request: ClaimReque
 
 const none: Claims = { claimed: [], failed: [] };
 
-/** Nothing if the claim left the task without a holder: it rests first. */
+/** Empty if the task is not claimed yet because it rests first. */
 function claimedBy({ change: { task }, journal }: ClaimedChange): Claimed[] {
   if (task.phase === 'done' || task.worker === undefined) return [];
   return [{ task, claim: { taskId: task.id, epoch: task.epoch }, ...(journal && { journal }) }];

@@ -1,6 +1,7 @@
 /**
- * Ends what is past its deadline, removes what is past its retention, of the audit log too, or more than the store should
- * hold, explains what nobody takes, leaves out of histories what nobody needs; a few at a time, so that traffic never waits for long behind it.
+ * Housekeeping: ends tasks after their deadline, removes trees and audit entries after their retention and trees that
+ * exceed the store size, explains why tasks are not claimed, and drops idle passes from histories. It works in small
+ * batches, so that requests never wait long for it.
  */
 
 import { ignoringRefusals, Refusal } from '../../model/errors.ts';
@@ -16,24 +17,24 @@ import { CorruptTasks } from './corrupt-tasks.ts';
 import type { WorkerSettings } from './settings.ts';
 
 const everyMs = 1_000;
-/** What is not urgent is done once in this time. */
+/** The interval of work that is not urgent. */
 const minuteMs = 60_000;
-/** A task that has been ready for so long without being claimed is explained to whoever looks. */
-const orphanedMs = 60_000;
+/** A task that was ready for this long without a claim gets a status message that explains it. */
+const unclaimedMs = 60_000;
 const atOnce = 20;
 const prunedAtOnce = 500;
-/** For so long histories hold passes that did nothing: whoever follows the commits of a store has read them by then. */
+/** How long histories keep passes that did nothing. By then all readers of the feed have read them. */
 const keepIdleMs = 3_600_000;
 const leftOutAtOnce = 200;
-/** A store that is too large is brought down to this part of its largest size, so that there is room for a while. */
-const enough = 0.9;
+/** A store that is too large is reduced to this share of its maximum size, so that there is room for some time. */
+const targetShare = 0.9;
 
 export class Housekeeping {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #tools: readonly ToolVersion[];
   readonly #settings: WorkerSettings;
-  readonly #damaged = new CorruptTasks();
+  readonly #corrupt = new CorruptTasks();
   #isMakingRoom = false;
   #isOverfull = false;
   #minuteAt: number;
@@ -78,7 +79,7 @@ export class Housekeeping {
   async #tidy(): Promise<void> {
     const { store } = this.#database;
     const kinds = [
-      () => this.#endLate(),
+      () => this.#endOverdue(),
       () => this.#all('purge', (id, now) => store.update('family', id, (family) => purge(family, now))),
       () => this.#makeRoom(),
     ];
@@ -92,16 +93,16 @@ export class Housekeeping {
       );
     }
     const defects: unknown[] = [];
-    // Each on its own: what fails in one of them must not keep the others from being done.
+    // Each runs on its own, so that an error in one does not prevent the others.
     for (const kind of kinds)
       await kind().catch((error: unknown) => {
-        // A store that cannot be used now has reported it, and is tried again in the next round.
+        // Store errors are already reported. The next round tries again.
         if (!(error instanceof StoreError)) defects.push(error);
       });
     if (defects.length > 0) throw defects[0];
   }
 
-  #endLate(): Promise<void> {
+  #endOverdue(): Promise<void> {
     return this.#all('deadline', async (id, now) => {
       const server = await this.#livingServer(id);
       await this.#database.store.update(
@@ -112,7 +113,7 @@ export class Housekeeping {
     });
   }
 
-  /** The process that serves the request of an unpublished task, if it lives. */
+  /** The process that serves the request of an unpublished task, if it is alive. */
   async #livingServer(id: TaskId): Promise<string | undefined> {
     const servedBy = (await this.#database.store.get(id))?.unpublished?.servedBy ?? undefined;
     return servedBy !== undefined && (await this.#database.queue.isAlive(servedBy)) ? servedBy : undefined;
@@ -121,12 +122,12 @@ export class Housekeeping {
   async #explainOrphans(now: number): Promise<void> {
     const orphans = await this.#database.queue.orphans(
       this.#tools,
-      now - orphanedMs,
-      atOnce + this.#damaged.size,
+      now - unclaimedMs,
+      atOnce + this.#corrupt.size,
     );
     const act = (id: TaskId) =>
       this.#database.store.update('task', id, (task) => explain(task, orphaned(task), now));
-    for (const id of this.#sound(orphans).slice(0, atOnce)) await this.#one(id, act);
+    for (const id of this.#withoutCorrupt(orphans).slice(0, atOnce)) await this.#one(id, act);
   }
 
   async #pruneAudit(now: number): Promise<void> {
@@ -136,31 +137,31 @@ export class Housekeeping {
     while (!this.#stopped && (await audit.prune(before, prunedAtOnce)) === prunedAtOnce);
   }
 
-  /** A task that polls every second for a month must not leave millions of commits behind. */
+  /** A task that polls every second for a month must not fill its history with millions of commits. */
   async #leaveOutIdle(now: number): Promise<void> {
     const { store } = this.#database;
     while (!this.#stopped && (await store.leaveOut(now - keepIdleMs, leftOutAtOnce)) === leftOutAtOnce);
   }
 
-  /** Those that ended first go first. What is alive is never touched, nor a result that somebody may be about to fetch. */
+  /** Trees that finished first are removed first. Live tasks and recent results are never removed. */
   async #makeRoom(): Promise<void> {
     const { maxStoreSize: largest, minRetention } = this.#settings.limits;
     if (largest === Number.POSITIVE_INFINITY) return;
     let size = await this.#database.store.size();
-    this.#isMakingRoom = size > (this.#isMakingRoom ? largest * enough : largest);
-    for (let most = 1; this.#isMakingRoom; ) {
+    this.#isMakingRoom = size > (this.#isMakingRoom ? largest * targetShare : largest);
+    for (let max = 1; this.#isMakingRoom; ) {
       const at = this.#clock.now();
       const endedBy = at - minRetention;
-      const done = await this.#some('oldest', endedBy, most, (id) =>
+      const done = await this.#some('oldest', endedBy, max, (id) =>
         this.#database.store.update('family', id, (family) => crowdOut(family, endedBy, at)),
       );
       const before = size;
       size = await this.#database.store.size();
-      const tooMuch = size - largest * enough;
+      const tooMuch = size - largest * targetShare;
       this.#isMakingRoom = done > 0 && tooMuch > 0;
-      // Half of what should be enough, going by those that went: the next may be larger.
-      most = Math.ceil((tooMuch * done) / Math.max(1, before - size) / 2);
-      most = Math.min(atOnce, Math.max(1, most));
+      // Half of the estimate from the trees removed so far, because the next ones may be larger.
+      max = Math.ceil((tooMuch * done) / Math.max(1, before - size) / 2);
+      max = Math.min(atOnce, Math.max(1, max));
       if (this.#isMakingRoom && this.#isInterrupted) return;
     }
     const wasOverfull = this.#isOverfull;
@@ -169,7 +170,7 @@ export class Housekeeping {
       this.#settings.observer.overfull({ at: this.#clock.now(), size, largest });
   }
 
-  /** A second has passed, and what has a deadline comes first again; or all is over. */
+  /** True if a new round is due, where deadlines come first again, or if the worker stops. */
   get #isInterrupted(): boolean {
     return this.#again || this.#stopped;
   }
@@ -182,17 +183,12 @@ export class Housekeeping {
     }
   }
 
-  /** How many it took care of. Trees go one by one, because each may hold thousands of tasks. */
-  async #some(
-    what: Due,
-    until: number,
-    most: number,
-    act: (id: TaskId) => Promise<unknown>,
-  ): Promise<number> {
-    const due = await this.#database.store.due(what, until, most + this.#damaged.size);
+  /** Returns how many were handled. Trees are handled one by one, because each may contain thousands of tasks. */
+  async #some(what: Due, until: number, max: number, act: (id: TaskId) => Promise<unknown>): Promise<number> {
+    const due = await this.#database.store.due(what, until, max + this.#corrupt.size);
     const single: TaskId[] = [];
     let done = 0;
-    for (const id of this.#sound(due).slice(0, most)) {
+    for (const id of this.#withoutCorrupt(due).slice(0, max)) {
       const children = await this.#one(id, () => this.#database.store.childIds(id));
       if (children?.value.length === 0) single.push(id);
       else if (children && (await this.#one(id, act))) done++;
@@ -204,25 +200,25 @@ export class Housekeeping {
     return done;
   }
 
-  #sound(ids: readonly TaskId[]): TaskId[] {
+  #withoutCorrupt(ids: readonly TaskId[]): TaskId[] {
     const now = this.#clock.now();
-    const leftAlone = new Set(this.#damaged.leftAlone(now));
-    return ids.filter((id) => !leftAlone.has(id));
+    const skipped = new Set(this.#corrupt.skipped(now));
+    return ids.filter((id) => !skipped.has(id));
   }
 
-  /** Undefined if nothing came of it: another process was faster, or what is stored of the task is damaged. */
+  /** Undefined if the rule refused, for example because another process was faster, or if the task is corrupt. */
   async #one<T>(id: TaskId, act: (id: TaskId) => Promise<T>): Promise<{ readonly value: T } | undefined> {
     try {
       return { value: await act(id) };
     } catch (error) {
-      if (error instanceof TaskCorrupt) this.#damaged.found(id, this.#clock.now());
+      if (error instanceof TaskCorrupt) this.#corrupt.add(id, this.#clock.now());
       else if (!(error instanceof Refusal)) throw error;
       return undefined;
     }
   }
 }
 
-/** Its process lives, and was only kept from saying so: the machine slept, or the event loop was busy. */
+/** The process is alive but could not confirm its request in time: the machine slept, or the event loop was blocked. */
 function stillServed(task: Task, server: string | undefined, now: number): Verdict | undefined {
   const { servedBy, deadlineAt } = task.unpublished ?? {};
   if (server === undefined || servedBy !== server) return undefined;
@@ -231,17 +227,17 @@ function stillServed(task: Task, server: string | undefined, now: number): Verdi
 }
 
 function orphaned({ tool, toolVersion }: Task): string {
-  return `Waiting for a worker that knows ${tool} version ${toolVersion}: none has taken this task so far.`;
+  return `Waiting for a worker with ${tool} version ${toolVersion}: no worker has claimed this task so far.`;
 }
 
 // --- Tasks of requests whose process died -------------------------------------------------------------------
 
-/** Cancels the tree of a task that nobody knows or can join, if the process that served its request is dead. */
+/** Cancels an unpublished tree that no call can join if the process that served its request is dead. */
 export async function endIfAbandoned({ store, queue }: Database, task: Task, clock: Clock): Promise<boolean> {
   const root = task.parentId === undefined ? task : await store.get(task.rootId);
   const { servedBy, join } = root?.unpublished ?? {};
   if (join) return false;
-  // What this process serves itself needs no looking.
+  // A request that this process serves itself needs no check.
   if (typeof servedBy !== 'string' || servedBy === queue.name || (await queue.isAlive(servedBy)))
     return false;
   const reason = 'The process that served the request died before the task was published.';

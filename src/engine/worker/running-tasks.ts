@@ -1,12 +1,12 @@
 /**
- * The tasks that a process is running, whichever of its workers has them, those with steps that outlive their worker
- * included. A step must not begin again while it still runs, even if its claim was lost.
+ * The tasks that run in this process, across all its workers, including tasks with steps that outlive their worker.
+ * A step must not begin again while it still runs, even if its claim was lost.
  */
 import type { TaskId } from '../../model/task.ts';
 import type { Queue } from '../../ports/queue.ts';
 import type { TaskRun } from './task-run.ts';
 
-/** By queue and task: several `Tasks` may share one database, and so the name of its queue. */
+/** By queue and task: several `Tasks` may share one database and therefore one queue name. */
 const runs = new Map<string, { readonly queue: string; readonly run: TaskRun }>();
 const listeners = new Set<() => void>();
 
@@ -17,7 +17,7 @@ export class RunningTasks {
     this.#queue = name;
   }
 
-  /** Those that it holds, or of which a step still runs. */
+  /** Tasks that are claimed here or have a step that still runs. */
   get ids(): ReadonlySet<TaskId> {
     const own = [...runs.values()].filter(({ queue }) => queue === this.#queue);
     return new Set(own.flatMap(({ run }) => (run.isOver && !run.settled ? [] : run.taskId)));
@@ -32,7 +32,7 @@ export class RunningTasks {
     runs.set(this.#key(run.taskId), { queue: this.#queue, run });
   }
 
-  /** `isLate`: its steps outlived it, so its task could not be claimed here until now. */
+  /** `isLate`: steps outlived the run, so the task could not be claimed here until now. */
   delete(run: TaskRun, { isLate }: { readonly isLate: boolean }): void {
     const key = this.#key(run.taskId);
     if (runs.get(key)?.run === run) runs.delete(key);

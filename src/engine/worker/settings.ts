@@ -1,4 +1,4 @@
-/** The numbers by which a worker runs tasks. */
+/** The settings of a worker. */
 import type { TaskId } from '../../model/task.ts';
 import { type Observer, unobserved } from '../../ports/observer.ts';
 import type { StoreError } from '../../ports/store-errors.ts';
@@ -13,13 +13,13 @@ export interface WorkerSettings {
   /** How long a pass that only waits stays in memory. */
   readonly lingerMs: number;
   readonly limits: EngineLimits;
-  /** How long entries of the audit log are kept; infinite if nobody keeps one here. */
+  /** How long audit entries are kept; infinite without an audit log. */
   readonly auditRetentionMs: number;
-  /** Ends each pass after every commit that settles something, as a crash would: for tests of handlers. */
+  /** For tests of handlers: ends each pass after every commit that settles an entry, as in a crash. */
   readonly interruptAfterEveryEntry: boolean;
-  /** Whoever watches its passes. What is committed it sees through the database. */
+  /** Observes passes. Commits are observed through the database. */
   readonly observer: Observer;
-  /** Hears of passes whose work the store did not take: until the lease ends nothing will become of the task. */
+  /** Called if the store could not record the end of a pass: the task does not continue until the lease ends. */
   readonly onUnrecorded: (rootId: TaskId, error: StoreError) => void;
   /** What happens when the event loop is blocked. */
   readonly watchdog: WatchdogMode;

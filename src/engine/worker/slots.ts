@@ -1,13 +1,13 @@
 /**
- * How many tasks a worker may still run, of each tool and in all. A slot is taken before a task is claimed, and free
- * again when the last step of that run has settled: a step that ignores its signal still does its work.
+ * A semaphore for tasks, per tool and in total. A slot is taken before a task is claimed. It becomes free after the
+ * last step of the run has settled, because a step that ignores its signal still works.
  */
 
 import type { Backlog } from '../../ports/queue.ts';
 import type { DurableTool } from '../handlers/tool.ts';
 import type { TaskRun } from './task-run.ts';
 
-/** A slot that is kept for a task which is about to be created. */
+/** A slot that is reserved for a task that is about to be created. */
 export interface Reservation {
   readonly tool: DurableTool;
   /** On the monotonic clock. */
@@ -45,35 +45,35 @@ export class Slots {
   }
 }
 
-// --- Why a worker with a backlog begins nothing -------------------------------------------------------------
+// --- Detection of blocked slots -----------------------------------------------------------------------------
 
-/** A worker that was found blocked so often in a row is reported, once until it is free again. */
-const rounds = 2;
+/** A worker is reported after this many checks in a row found it blocked, once until it is free again. */
+const checksBeforeReport = 2;
 
 /**
- * Parents that keep a step running while they wait for subtasks keep their slots, and so do steps of ended tasks that
- * ignore their signal. Nothing else would report it.
+ * Slots stay taken by parents that wait for subtasks while a step runs, and by steps of ended tasks that ignore their
+ * signal. Nothing else would report this.
  */
 export class BlockedSlots {
   #found = 0;
 
-  /** What to report, if there is anything. Called again and again. */
-  async look(
+  /** Returns the warning to report, if any. Called periodically. */
+  async check(
     slots: Slots,
     runs: readonly TaskRun[],
     backlog: () => Promise<Backlog>,
   ): Promise<string | undefined> {
     const isBlocked = slots.free <= 0 && runs.every((run) => run.waitsForSubtasks);
     this.#found = isBlocked ? this.#found + 1 : 0;
-    if (this.#found !== rounds) return undefined;
+    if (this.#found !== checksBeforeReport) return undefined;
     if ((await backlog()).ready === 0) {
       this.#found = 0;
       return undefined;
     }
-    const stubborn = slots.taken - runs.length;
+    const lingering = slots.taken - runs.length;
     const parents = `${runs.length} by tasks that wait for subtasks while one of their steps runs`;
-    const ended = `${stubborn} by steps of ended tasks that ignore their signal`;
-    const who = [runs.length > 0 && parents, stubborn > 0 && ended].filter(Boolean).join(', ');
+    const ended = `${lingering} by steps of ended tasks that ignore their signal`;
+    const who = [runs.length > 0 && parents, lingering > 0 && ended].filter(Boolean).join(', ');
     return `All ${slots.taken} slots of this worker are taken, ${who}; tasks wait for a slot. Raise concurrency, add a worker, end the step before the handler waits, or let steps end when their signal is aborted.`;
   }
 }

@@ -1,5 +1,5 @@
 /**
- * One task in the hands of a worker: its pass, and every commit that the pass needs.
+ * One claimed task in a worker: its pass, and every commit that the pass needs.
  * Over 400 lines because all of these commits share one claim and one view of the task.
  */
 
@@ -20,7 +20,7 @@ import { parse } from '../handlers/schema.ts';
 import type { DurableTool } from '../handlers/tool.ts';
 import { failureOf } from '../handlers/tool-result.ts';
 import { advance, Reporter } from '../replay/batch.ts';
-import type { Call, Seen } from '../replay/call.ts';
+import type { Call, RefreshedState } from '../replay/call.ts';
 import { type Batch, readJournal } from '../replay/journal.ts';
 import { toJsonValue } from '../replay/json-value.ts';
 import { subtasksPerCommit } from '../replay/open-calls.ts';
@@ -34,16 +34,16 @@ export interface RunParts {
   readonly clock: Clock;
   readonly tool: DurableTool;
   readonly claimed: Claimed;
-  /** When the claim was asked for, on the monotonic clock. */
+  /** When the claim was requested, on the monotonic clock. */
   readonly claimedAt: number;
   readonly settings: WorkerSettings;
-  /** How long a pass that only waits stays in memory; asked when it begins to. */
+  /** How long a pass that only waits stays in memory; called when the wait begins. */
   readonly lingerMs: () => number;
-  /** Has the claims of the worker renewed now, not only in their turn. */
+  /** Renews the claims of the worker now, ahead of the schedule. */
   readonly renew: () => void;
 }
 
-const stuckBackoff = { minMs: 5_000, maxMs: 600_000 };
+const blockedBackoff = { minMs: 5_000, maxMs: 600_000 };
 
 export class TaskRun {
   readonly claim: Claim;
@@ -51,20 +51,20 @@ export class TaskRun {
   readonly #parts: RunParts;
   readonly #abort = new AbortController();
   readonly #reporter = new Reporter(() => void this.#flush());
-  /** Undefined if the task was made and claimed in one commit. */
+  /** Undefined if the task was created and claimed in one commit. */
   readonly #claimedVersion: number | undefined;
-  /** Attempts at steps that have not settled. */
+  /** Attempts of steps that have not settled. */
   readonly #attempts = new Set<Promise<unknown>>();
   #task: Task;
-  /** Up to this version it is known what others did to the task. */
+  /** Changes by others are known up to this version. */
   #seenVersion: number;
-  /** When the lease was last granted, on the monotonic clock: the holder's own measure of it. */
-  #heldSince: number;
+  /** When the last granted lease was requested, on the monotonic clock of this worker. */
+  #claimedAt: number;
   /** The input that the handler got. */
-  #given: unknown;
+  #handlerInput: unknown;
   #current: Pass | undefined;
   #stopped = false;
-  /** The handler has ended, and listens to no signal any more. */
+  /** The handler has ended and no longer uses its signal. */
   #isConcluding = false;
   #isLost = false;
   #isOver = false;
@@ -75,7 +75,7 @@ export class TaskRun {
     this.#task = claimed.task;
     this.#seenVersion = claimed.task.version;
     this.#claimedVersion = claimed.task.version > 1 ? claimed.task.version : undefined;
-    this.#heldSince = claimedAt;
+    this.#claimedAt = claimedAt;
     this.claim = claimed.claim;
     this.tool = tool;
   }
@@ -89,7 +89,7 @@ export class TaskRun {
     const observed = this.#parts.settings.observer.passBegan(this.#task);
     let how: PassEnd['type'] | 'superseded' = 'lost';
     try {
-      // A journal that cannot be read is the store's trouble, not the task's: nothing is decided about the task.
+      // An unreadable journal is a problem of the store, so it does not end the task.
       const end = await this.#pass(observed).catch((error) => ({ type: 'lost', error }) as const);
       how = end.type;
       const isKept = await this.#conclude(end);
@@ -101,27 +101,27 @@ export class TaskRun {
     }
   }
 
-  /** The claim was renewed, by a request of that moment on the monotonic clock. */
+  /** The claim was renewed by a request sent at that time on the monotonic clock. */
   renewed(at: number): void {
-    const wasHeld = this.isHeld;
-    this.#heldSince = Math.max(this.#heldSince, at);
-    if (!wasHeld) this.poke();
+    const wasCertain = this.isClaimCertain;
+    this.#claimedAt = Math.max(this.#claimedAt, at);
+    if (!wasCertain) this.poke();
   }
 
   /**
-   * A process that was stopped goes on as if nothing had happened. So a step begins only in the first two thirds of the
-   * lease: a worker that is well renews it after one.
+   * A process that was suspended continues without noticing. So a step begins only in the first two thirds of the lease;
+   * a healthy worker renews it after one third.
    */
-  get isHeld(): boolean {
-    return this.#parts.clock.monotonic() - this.#heldSince < (this.#parts.settings.leaseMs * 2) / 3;
+  get isClaimCertain(): boolean {
+    return this.#parts.clock.monotonic() - this.#claimedAt < (this.#parts.settings.leaseMs * 2) / 3;
   }
 
-  /** Resolves when all steps that were begun have settled; undefined if none runs. */
+  /** Resolves when all running steps have settled; undefined if none runs. */
   get settled(): Promise<unknown> | undefined {
     return this.#attempts.size > 0 ? Promise.all(this.#attempts) : undefined;
   }
 
-  /** It has committed its end, or lost its claim. If the store could not write its end, it still holds the task. */
+  /** True after it committed its end or lost its claim. If the store could not write the end, the task is still claimed. */
   get isOver(): boolean {
     return this.#isOver;
   }
@@ -130,17 +130,17 @@ export class TaskRun {
     return this.#current?.waitsForSubtasks === true;
   }
 
-  /** Notes that the task runs alone from here on. */
+  /** Records that the task runs alone from now on. */
   async isolate(): Promise<void> {
     await this.#update((task, at) => rules.isolate(task, this.claim, at));
   }
 
-  /** Gives the task back before its pass has begun, free at once or from `until` on. */
+  /** Releases the task before its pass has begun. It can be claimed at once or from `until` on. */
   async release(until?: number): Promise<void> {
     await this.#update((task, at) => rules.release(task, this.claim, at, until));
   }
 
-  /** The claim could not be renewed: others may have the task. */
+  /** The claim could not be renewed: another worker may have the task. */
   lose(): void {
     this.#isLost = true;
     this.stop();
@@ -157,28 +157,28 @@ export class TaskRun {
     this.#current?.poke();
   }
 
-  /** The task has ended without this run: nothing that the handler still does counts. */
+  /** The task was ended by another process, so the rest of this pass is discarded. */
   taskEnded(): void {
     this.#current?.stop();
     if (!this.#isConcluding) this.#abort.abort();
   }
 
-  /** Lets what the pass has running finish, and no more. */
+  /** Lets running steps finish but starts nothing new. */
   yield(): void {
     this.#stopped = true;
     this.#current?.yield();
   }
 
-  /** Ends the pass where it stands. */
+  /** Ends the pass at once. */
   stop(): void {
     this.#stopped = true;
     this.#current?.stop();
   }
 
-  /** The handler of this pass broke loose. False if the pass is not of this run. */
-  breakLoose(pass: Pass, error: unknown): boolean {
+  /** The handler of this pass left a rejection unhandled. False if the pass does not belong to this run. */
+  failUnhandled(pass: Pass, error: unknown): boolean {
     if (this.#current !== pass) return false;
-    pass.breakLoose(error);
+    pass.failUnhandled(error);
     return true;
   }
 
@@ -191,7 +191,7 @@ export class TaskRun {
     this.#current = pass;
     const input = await this.#input(journal.arguments);
     if ('difference' in input) return { type: 'changed', message: input.difference };
-    this.#given = input.value;
+    this.#handlerInput = input.value;
     const context = taskContext({
       task: this.#task,
       tool: this.tool,
@@ -199,20 +199,20 @@ export class TaskRun {
       signal: this.#abort.signal,
       report: (report) => this.#reporter.report(report),
       cancel: (id, reason) => this.#cancelChild(id, reason),
-      extents: this.#parts.settings.limits,
+      limits: this.#parts.settings.limits,
     });
     pass.run(() => observed.handler(() => this.tool.handler(input.value as never, context)));
     return pass.ended;
   }
 
-  /** Arguments were checked when the task was made. If they no longer fit, the tool has changed since. */
+  /** Arguments were checked when the task was created. If they no longer fit, the tool has changed since. */
   async #input(value: Json): Promise<{ readonly value: unknown } | { readonly difference: string }> {
     const { inputSchema, name, secrets } = this.tool;
     if (!inputSchema) return { value };
     try {
       return { value: await parse(inputSchema, value, `the input of ${name}`, secrets) };
     } catch (error) {
-      // Logs get to hear of it: where it does not fit, not what a schema says of a value that it may quote.
+      // This is logged, so it contains only the paths. A message of the schema may quote secret values.
       const places = isInstance(error, InvalidInput) ? error.places.filter((place) => place !== '') : [];
       const where = places.length > 0 ? ` at ${places.join(', ')}` : '';
       return { difference: `the input of ${name} does not fit its schema${where}` };
@@ -225,22 +225,22 @@ export class TaskRun {
       taskId: this.taskId,
       observed,
       lingerMs,
-      extents: settings.limits,
+      limits: settings.limits,
       maxJournalEntries: this.tool.maxJournalEntries,
       now: () => this.#parts.clock.now(),
-      isHeld: () => {
-        const { isHeld } = this;
+      isClaimCertain: () => {
+        const { isClaimCertain: isHeld } = this;
         if (!isHeld) renew();
         return isHeld;
       },
-      began: (attempt) => {
+      attemptStarted: (attempt) => {
         this.#attempts.add(attempt);
         void attempt.finally(() => this.#attempts.delete(attempt));
       },
       interrupts: ({ entries }) => settings.interruptAfterEveryEntry && entries.length > 0,
       schedule: (at, callback) => this.#parts.clock.schedule(at, callback),
       commit: (batch, calls) => this.#commit(batch, calls),
-      look: (unread, awaited) => this.#look(unread, awaited),
+      refresh: (unread, awaited) => this.#refresh(unread, awaited),
       park: (until, batch, calls) => this.#park(until, batch, calls),
     };
   }
@@ -253,14 +253,14 @@ export class TaskRun {
     return this.#task;
   }
 
-  /** Which subtasks have ended is read from the commits of this task: who pokes only says when to look. */
-  async #look(unread: readonly TaskId[], awaited: ReadonlyMap<TaskId, unknown>): Promise<Seen> {
+  /** Reads from the commits of this task which subtasks have ended. */
+  async #refresh(unread: readonly TaskId[], awaited: ReadonlyMap<TaskId, unknown>): Promise<RefreshedState> {
     const [task, commits] = await Promise.all([
       this.#parts.store.get(this.taskId),
       awaited.size > 0 ? this.#parts.store.commitsOf(this.taskId, this.#seenVersion, subtasksPerCommit) : [],
     ]);
     if (task) this.#task = task;
-    // All but the ends of subtasks is seen by the task itself.
+    // Except for ended subtasks, everything is in the task itself.
     this.#seenVersion =
       awaited.size > 0 ? (commits.at(-1)?.version ?? this.#seenVersion) : this.#task.version;
     const ended = commits.flatMap(({ events }) =>
@@ -274,12 +274,12 @@ export class TaskRun {
     const done = children.flatMap((child) =>
       child?.phase === 'done' ? [[child.id, child.outcome] as const] : [],
     );
-    return { task: this.#task, children: new Map(done), isAll: commits.length < subtasksPerCommit };
+    return { task: this.#task, children: new Map(done), isComplete: commits.length < subtasksPerCommit };
   }
 
   async #park(until: number | null, batch: Batch | undefined, calls: readonly Call[]): Promise<boolean> {
     const seenVersion = this.#task.version;
-    // Something that others did came between two commits of this pass.
+    // Another process changed the task between two commits of this pass.
     if (this.#seenVersion !== seenVersion) return false;
     const report = this.#reporter.take();
     try {
@@ -296,14 +296,14 @@ export class TaskRun {
       return true;
     } catch (error) {
       if (!hasCode(error, 'TASK_MOVED')) throw error;
-      this.#reporter.giveBack(report);
+      this.#reporter.restore(report);
       return false;
     }
   }
 
   async #flush(): Promise<void> {
     const report = this.#reporter.take();
-    // If the claim is lost, the next commit of the pass will say so.
+    // If the claim is lost, the next commit of the pass fails, too.
     await this.#update((task, at) => rules.report(task, this.claim, report, at)).catch(() => {});
   }
 
@@ -329,9 +329,9 @@ export class TaskRun {
         throw error;
       }
       if (isInstance(error, HoldfastError)) return true;
-      // The commit would fail again, after the same steps: it is the task's own doing, or a bug.
-      const message = `What this task did could not be stored: ${messageOf(error)}`;
-      await this.#finish({ kind: 'failure', message }).catch(() => {}); // Then the lease will run out.
+      // The commit would fail again after the same steps: the cause is the task itself or a bug.
+      const message = `The result of this task could not be stored: ${messageOf(error)}`;
+      await this.#finish({ kind: 'failure', message }).catch(() => {}); // If this fails, too, the lease expires.
     }
     return true;
   }
@@ -343,7 +343,7 @@ export class TaskRun {
       case 'threw':
         return this.#finish(this.#failure(end.error));
       case 'changed':
-        return this.#setAside(
+        return this.#block(
           `Waiting for a worker with the handler that began this task: in ${this.tool.name} version ${this.tool.version}, ${end.message}.`,
         );
       case 'stopped':
@@ -352,7 +352,9 @@ export class TaskRun {
         return;
       case 'lost':
         if (end.error instanceof TaskCorrupt && end.error.taskId === this.taskId)
-          return this.#setAside('The record of its steps is damaged: it can go on once that is restored.');
+          return this.#block(
+            'The journal of this task is corrupt. The task continues after the journal is restored.',
+          );
         throw end.error;
     }
   }
@@ -360,7 +362,7 @@ export class TaskRun {
   async #outcome(returned: unknown): Promise<Outcome> {
     try {
       return await this.tool.outcome(returned, {
-        input: this.#given,
+        input: this.#handlerInput,
         maxSize: this.#parts.settings.limits.maxValueSize,
       });
     } catch (error) {
@@ -368,7 +370,7 @@ export class TaskRun {
     }
   }
 
-  /** Total: whatever was thrown, and whatever the tool makes of it. */
+  /** Never throws, even if the tool fails to convert the error. */
   #failure(error: unknown): Failed {
     try {
       return toJsonValue(
@@ -399,9 +401,9 @@ export class TaskRun {
     }
   }
 
-  async #setAside(message: string): Promise<void> {
+  async #block(message: string): Promise<void> {
     await this.#update((task, at) => {
-      const rest = backoffMs(stuckBackoff, task.blocked?.times ?? 0);
+      const rest = backoffMs(blockedBackoff, task.blocked?.times ?? 0);
       return rules.block(task, this.claim, { message, until: at + rest }, at);
     });
   }

@@ -1,6 +1,6 @@
 /**
- * Claims tasks and advances them, up to `concurrency` at a time. A worker owns nothing durable: whatever happens to
- * it, its claims are taken over by others, and what it then still tries to commit is refused.
+ * Claims tasks and runs them, up to `concurrency` at a time. A worker has no durable state of its own: if it dies, other
+ * workers take over its tasks. If it was only slow, its later commits are refused.
  * Over 400 lines because claiming, renewing and stopping share one set of runs.
  */
 
@@ -15,7 +15,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { runtime, unrefPause } from '../../runtime/runtime.ts';
 import { watchLoop } from '../../runtime/watchdog/watchdog.ts';
 import type { DurableTool } from '../handlers/tool.ts';
-import { catchUnhandled, whatRuns } from '../replay/pass-context.ts';
+import { catchUnhandled, runningStep } from '../replay/pass-context.ts';
 import * as rules from '../rules/transitions.ts';
 import { claimTasks } from './claiming.ts';
 import { CorruptTasks } from './corrupt-tasks.ts';
@@ -26,21 +26,21 @@ import { BlockedSlots, type Reservation, Slots } from './slots.ts';
 import { TaskRun } from './task-run.ts';
 
 /**
- * Others wait for so many leases before they take a task from a process that is alive and silent. A blocked process is
- * ended by its watchdog after two: until then its tasks block nobody else.
+ * Other workers take over a task from a live but silent process after this many leases. The watchdog ends a blocked
+ * process after two, so that the task does not block the next process at the same time.
  */
-const patience = 3;
-/** A suspect that cannot run alone now is tried again after this. */
+const leasesUntilTakeOver = 3;
+/** The delay before a suspect that cannot run alone now is claimed again. */
 const suspectRetryMs = 1_000;
-/** If the store cannot write the end of a pass, its task is given back after this; if that fails, after this again. */
+/** The interval at which a worker tries to release a task if the store could not write the end of its pass. */
 const giveBackMs = 1_000;
-/** Where steps that ignore their signal keep a suspect from being alone, other tasks get more and more time. */
-const longestPauseMs = 600_000;
-/** The shortest time in which a worker that stops can give back what it holds. */
-const shortestStopMs = 1_000;
+/** The maximum time that other tasks get between two attempts to isolate a suspect. */
+const maxPauseMs = 600_000;
+/** The minimum time that a stopping worker gets to release its tasks. */
+const minStopMs = 1_000;
 
-/** Commits of others that a running pass must know of. */
-const stirring = new Set<string>(['answered', 'withdrawn', 'childDone', 'completed']);
+/** Events of other processes that a running pass must react to. */
+const wakingEvents = new Set<string>(['answered', 'withdrawn', 'childDone', 'completed']);
 
 export class Worker implements AsyncDisposable {
   readonly #database: Database;
@@ -51,25 +51,25 @@ export class Worker implements AsyncDisposable {
   readonly #slots: Slots;
   /** Runs that still have something to commit. */
   readonly #runs = new Map<TaskId, TaskRun>();
-  /** All tasks of this process, those with steps that have not settled among them. */
+  /** All tasks of this process, including those with steps that have not settled. */
   readonly #running: RunningTasks;
   readonly #housekeeping: Housekeeping;
   readonly #stopListening: (() => void)[] = [];
-  readonly #emptied = new Set<() => void>();
-  readonly #damaged = new CorruptTasks();
+  readonly #onFreed = new Set<() => void>();
+  readonly #corrupt = new CorruptTasks();
   #reserved = 0;
   #claiming = false;
   #claimAgain = false;
   #claimsSoon = false;
   #renewal: Promise<void> | undefined;
-  /** Of these tools work may wait that was not taken for want of a slot; of others the queue tells when there is some. */
-  #leftBehind: ReadonlySet<DurableTool> = new Set();
+  /** Tools that may have a backlog because slots were taken. For other tools the queue reports new work. */
+  #backlogged: ReadonlySet<DurableTool> = new Set();
   #stopping: Promise<void> | undefined;
-  /** The suspect that has this process for itself, or is about to. */
+  /** The suspect that runs alone in this process, or is about to. */
   #alone: TaskRun | undefined;
-  /** When the last one was done, on the monotonic clock. */
+  /** When the last suspect was done, on the monotonic clock. */
   #wasAloneAt = Number.NEGATIVE_INFINITY;
-  /** How often in a row other tasks could not be moved out of the way. */
+  /** How often in a row other tasks could not be cleared from this process. */
   #failedIsolations = 0;
   readonly #blockedSlots = new BlockedSlots();
 
@@ -86,31 +86,31 @@ export class Worker implements AsyncDisposable {
     const renewal = runtime.setInterval(() => void this.#keepClaims(), settings.leaseMs / 3);
     this.#stopListening.push(
       () => runtime.clearInterval(renewal),
-      catchUnhandled((pass, error) => [...this.#runs.values()].some((run) => run.breakLoose(pass, error))),
+      catchUnhandled((pass, error) => [...this.#runs.values()].some((run) => run.failUnhandled(pass, error))),
       watchLoop({
         leaseMs: settings.leaseMs,
         mode: settings.watchdog,
-        currentStep: whatRuns,
+        currentStep: runningStep,
         blocked: (message, detail) => this.#warn('loopBlocked', message, detail),
       }),
-      database.store.subscribe((notice) => this.#hear(notice)),
+      database.store.subscribe((commit) => this.#onCommit(commit)),
       database.queue.onWork(() => void this.#claim()),
       this.#running.onSettled(() => this.#claimSoon()),
     );
     void this.#claim();
   }
 
-  /** @internal Keeps a slot for a task of this tool that is about to be created; undefined if there is none, or others wait. */
+  /** @internal Reserves a slot for a task that is about to be created; undefined if none is free or other tasks wait for it. */
   reserve(wanted: DurableTool): Reservation | undefined {
     const tool = this.#own(wanted);
-    if (this.#stopping || this.#alone || !tool || this.#leftBehind.has(tool)) return undefined;
+    if (this.#stopping || this.#alone || !tool || this.#backlogged.has(tool)) return undefined;
     if (this.#slots.freeFor(tool) <= 0) return undefined;
     this.#slots.take(tool);
     this.#reserved++;
     return { tool, at: this.#clock.monotonic() };
   }
 
-  /** @internal Gives a reserved slot back, to the task that it was kept for if that came about. */
+  /** @internal Ends a reservation: starts the created task in the slot, or frees the slot. */
   fill({ tool, at }: Reservation, claimed: Claimed | undefined): void {
     this.#reserved--;
     if (claimed) void this.#start(claimed, at);
@@ -120,17 +120,17 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** @internal For how long what it claims is its own, unless it renews the claim. */
+  /** @internal How long a claim lasts without renewal. */
   get claimMs(): number {
-    return this.#settings.leaseMs * patience;
+    return this.#settings.leaseMs * leasesUntilTakeOver;
   }
 
-  /** True while no task is in its hands and none is being claimed. */
+  /** True while no task runs here and none is being claimed. */
   get isIdle(): boolean {
     return this.#runs.size === 0 && !this.#claiming && !this.#claimsSoon;
   }
 
-  /** Takes nothing new, lets the steps in flight finish, and gives everything back: within the grace time. */
+  /** Claims nothing new, lets running steps finish within the grace time, and releases all tasks. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();
     return this.#stopping;
@@ -142,10 +142,10 @@ export class Worker implements AsyncDisposable {
 
   async #stop(): Promise<void> {
     const { graceMs } = this.#settings;
-    const stopMs = Math.max(graceMs, shortestStopMs);
+    const stopMs = Math.max(graceMs, minStopMs);
     for (const run of this.#runs.values()) run.yield();
-    this.#tellEmptied();
-    // What is left of the time is for giving the tasks back.
+    this.#notifyFreed();
+    // The rest of the time is for releasing the tasks.
     const grace = runtime.setTimeout(
       () => {
         for (const run of this.#runs.values()) run.stop();
@@ -154,16 +154,16 @@ export class Worker implements AsyncDisposable {
     );
     const { promise: late, resolve } = Promise.withResolvers<void>();
     const end = runtime.setTimeout(resolve, stopMs);
-    await Promise.race([late, this.#emptyHands()]);
+    await Promise.race([late, this.#drained()]);
     for (const stop of this.#stopListening) stop();
     await Promise.race([late, this.#housekeeping.stop()]);
     runtime.clearTimeout(grace);
     runtime.clearTimeout(end);
   }
 
-  async #emptyHands(): Promise<void> {
+  async #drained(): Promise<void> {
     while (this.#runs.size + this.#reserved > 0 || this.#claiming)
-      await new Promise<void>((resolve) => this.#emptied.add(resolve));
+      await new Promise<void>((resolve) => this.#onFreed.add(resolve));
   }
 
   async #claim(): Promise<void> {
@@ -173,14 +173,14 @@ export class Worker implements AsyncDisposable {
     try {
       await this.#claimAll();
     } catch (error) {
-      // What a store cannot do now is tried again with the next news.
+      // After a store error the next event or timer tries again.
       if (!(error instanceof StoreError)) this.#warn('claimFailed', 'Tasks could not be claimed.', { error });
     } finally {
       const isLeft = (tool: DurableTool) => this.#alone !== undefined || this.#slots.freeFor(tool) <= 0;
-      this.#leftBehind = new Set(this.#tools.filter(isLeft));
+      this.#backlogged = new Set(this.#tools.filter(isLeft));
       this.#claiming = false;
-      this.#tellEmptied();
-      // Somebody asked while the last answer was on its way.
+      this.#notifyFreed();
+      // More work was reported during the last claim.
       if (this.#claimAgain && !this.#alone) this.#claimSoon();
     }
   }
@@ -188,8 +188,8 @@ export class Worker implements AsyncDisposable {
   async #claimAll(): Promise<void> {
     while (this.#claimAgain && !this.#stopping && !this.#alone) {
       this.#claimAgain = false;
-      // After a stall the claims that it holds come first.
-      if ([...this.#runs.values()].some((run) => !run.isHeld)) await this.#renew();
+      // After a stall the existing claims are renewed first.
+      if ([...this.#runs.values()].some((run) => !run.isClaimCertain)) await this.#renew();
       const limit = this.#slots.free;
       const tools = this.#tools.filter((tool) => this.#slots.freeFor(tool) > 0);
       if (limit <= 0 || tools.length === 0) break;
@@ -197,40 +197,40 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** A tool with a limit of its own is claimed apart, so that its tasks take no slot from others. */
+  /** A tool with its own limit is claimed separately, so that its tasks take no slots from others. */
   async #claimSome(tools: readonly DurableTool[], limit: number): Promise<number> {
     const limited = tools.filter(({ concurrency }) => Number.isFinite(concurrency));
     const groups = [tools.filter((tool) => !limited.includes(tool)), ...limited.map((tool) => [tool])];
     let count = 0;
     for (const group of groups) {
-      const most = Math.min(limit - count, ...group.map((tool) => this.#slots.freeFor(tool)));
-      if (group.length === 0 || most <= 0) continue;
-      count += await this.#claimUpTo(most, group, limited.includes(group[0]!) ? group[0] : undefined);
+      const max = Math.min(limit - count, ...group.map((tool) => this.#slots.freeFor(tool)));
+      if (group.length === 0 || max <= 0) continue;
+      count += await this.#claimUpTo(max, group, limited.includes(group[0]!) ? group[0] : undefined);
     }
     return count;
   }
 
-  /** Slots are taken before the claim, so that nobody else fills them meanwhile. */
+  /** Slots are taken before the claim, so that nothing else fills them during it. */
   async #claimUpTo(
-    most: number,
+    max: number,
     tools: readonly DurableTool[],
     limited: DurableTool | undefined,
   ): Promise<number> {
-    this.#slots.take(limited, most);
+    this.#slots.take(limited, max);
     const at = this.#clock.monotonic();
     let claimed: readonly Claimed[];
     try {
       claimed = await claimTasks(this.#database, {
         tools: versionsOf(tools),
-        limit: most,
+        limit: max,
         leaseMs: this.claimMs,
         now: () => this.#clock.now(),
         running: this.#running,
-        damaged: this.#damaged,
+        corrupt: this.#corrupt,
       });
     } finally {
-      // Given and taken in one go, so that nobody fills a slot in between.
-      this.#slots.give(limited, most);
+      // Freed and taken again synchronously, so that nothing fills a slot in between.
+      this.#slots.give(limited, max);
     }
     for (const { task } of claimed)
       this.#slots.take(this.#own({ name: task.tool, version: task.toolVersion }));
@@ -238,12 +238,12 @@ export class Worker implements AsyncDisposable {
     return claimed.length;
   }
 
-  /** A tool may be called with other terms than it was registered with; it is the same all the same. */
+  /** The registered tool. A caller may pass a copy of it with other options. */
   #own({ name, version }: Pick<DurableTool, 'name' | 'version'>): DurableTool | undefined {
     return this.#tools.find((tool) => tool.name === name && tool.version === version);
   }
 
-  /** Its slot is taken already. `claimedAt` is when the claim was asked for, on the monotonic clock. Never rejects. */
+  /** The slot is already taken. `claimedAt` is when the claim was requested, on the monotonic clock. Never rejects. */
   async #start(claimed: Claimed, claimedAt: number): Promise<void> {
     const { task } = claimed;
     const tool = this.#own({ name: task.tool, version: task.toolVersion })!;
@@ -255,7 +255,7 @@ export class Worker implements AsyncDisposable {
       claimed,
       claimedAt,
       settings,
-      // Where others wait for a slot nobody lingers in it.
+      // If other tasks wait for a slot, a waiting pass parks at once.
       lingerMs: () => (this.#slots.free > 0 ? settings.lingerMs : 0),
       renew: () => void this.#keepClaims(),
     });
@@ -274,13 +274,13 @@ export class Worker implements AsyncDisposable {
         this.#wasAloneAt = this.#clock.monotonic();
       }
       if (this.#runs.get(task.id) === run) this.#runs.delete(task.id);
-      this.#tellEmptied();
+      this.#notifyFreed();
       await this.#free(run);
       if (isLeftHeld) await this.#giveBack(run);
     }
   }
 
-  /** Releases a task once the store can write again: its lease would last for much longer. */
+  /** Releases a task as soon as the store can write again, because its lease would last much longer. */
   async #giveBack(run: TaskRun): Promise<void> {
     for (let isHeld = true; isHeld && !this.#stopping; ) {
       await unrefPause(giveBackMs);
@@ -291,15 +291,15 @@ export class Worker implements AsyncDisposable {
     }
   }
 
-  /** Once its steps have settled. */
+  /** Frees the slot after all steps have settled. */
   async #free(run: TaskRun): Promise<void> {
     const { settled } = run;
     if (settled) await settled;
     this.#slots.give(run.tool);
     this.#running.delete(run, { isLate: settled !== undefined });
-    this.#tellEmptied();
+    this.#notifyFreed();
     if (this.#claiming) this.#claimAgain = true;
-    else if (this.#leftBehind.size > 0) this.#claimSoon();
+    else if (this.#backlogged.size > 0) this.#claimSoon();
   }
 
   async #advance(run: TaskRun, { task, claim }: Claimed): Promise<void> {
@@ -308,7 +308,7 @@ export class Worker implements AsyncDisposable {
     if (this.#alone && this.#alone !== run) return await run.release();
     if (rules.isSuspect(task)) {
       if ((task.crashesAlone ?? 0) >= run.tool.maxCrashes) {
-        const failure = { kind: 'failure', message: gaveUp(task) } as const;
+        const failure = { kind: 'failure', message: crashMessage(task) } as const;
         await store.update('family', task.id, (family) =>
           rules.fail(family, claim, failure, this.#clock.now()),
         );
@@ -321,18 +321,18 @@ export class Worker implements AsyncDisposable {
   }
 
   /**
-   * Lets a suspect have the process for itself. Suspects run one at a time, in all processes together. Other tasks are
-   * given back: their steps may finish within the grace time. False if that is not possible now.
+   * Lets a suspect run alone in this process. Only one suspect runs at a time across all processes. Other tasks are
+   * released, and their steps may finish within the grace time. False if the suspect cannot run alone now.
    */
   async #isolate(run: TaskRun): Promise<boolean> {
     if (this.#alone || this.#stopping) return false;
-    // Between two suspects other tasks get their turn.
-    const backoff = { minMs: this.#settings.graceMs, maxMs: longestPauseMs };
+    // Between two suspects other tasks run.
+    const backoff = { minMs: this.#settings.graceMs, maxMs: maxPauseMs };
     const pauseMs = backoffMs(backoff, this.#failedIsolations);
     const isSoon = this.#clock.monotonic() - this.#wasAloneAt < pauseMs;
     if (isSoon && this.#slots.taken > 1) return false;
     this.#alone = run;
-    this.#leftBehind = new Set(this.#tools);
+    this.#backlogged = new Set(this.#tools);
     if (!(await this.#database.queue.isolate(run.claim))) return false;
     const others = () => [...this.#runs.values()].filter((other) => other !== run);
     for (const other of others()) other.yield();
@@ -342,10 +342,10 @@ export class Worker implements AsyncDisposable {
     }, this.#settings.graceMs);
     const end = runtime.setTimeout(() => {
       isLate = true;
-      this.#tellEmptied();
-    }, this.#settings.graceMs + shortestStopMs);
+      this.#notifyFreed();
+    }, this.#settings.graceMs + minStopMs);
     while (this.#slots.taken > 1 && !this.#stopping && !isLate)
-      await new Promise<void>((resolve) => this.#emptied.add(resolve));
+      await new Promise<void>((resolve) => this.#onFreed.add(resolve));
     runtime.clearTimeout(grace);
     runtime.clearTimeout(end);
     const isAlone = this.#slots.taken === 1 && !this.#stopping;
@@ -355,7 +355,7 @@ export class Worker implements AsyncDisposable {
     return true;
   }
 
-  /** Tasks that ended in one commit leave their slots one after the other: what may follow them is asked for once. */
+  /** Claims once in the next phase of the event loop, because several tasks may free their slots at the same time. */
   #claimSoon(): void {
     if (this.#claimsSoon || this.#stopping) return;
     this.#claimsSoon = true;
@@ -365,23 +365,23 @@ export class Worker implements AsyncDisposable {
     });
   }
 
-  #tellEmptied(): void {
-    for (const resolve of this.#emptied) resolve();
-    this.#emptied.clear();
+  #notifyFreed(): void {
+    for (const resolve of this.#onFreed) resolve();
+    this.#onFreed.clear();
   }
 
-  #hear({ taskId, events }: CommittedChange): void {
+  #onCommit({ taskId, events }: CommittedChange): void {
     const run = this.#runs.get(taskId);
     if (!run) return;
     if (events.some(({ type }) => type === 'finished')) run.taskEnded();
-    else if (events.some(({ type }) => stirring.has(type))) run.poke();
+    else if (events.some(({ type }) => wakingEvents.has(type))) run.poke();
   }
 
   async #keepClaims(): Promise<void> {
     try {
       await this.#renew();
       const backlog = () => this.#database.queue.backlog(this.#toolVersions, 1);
-      const message = await this.#blockedSlots.look(this.#slots, [...this.#runs.values()], backlog);
+      const message = await this.#blockedSlots.check(this.#slots, [...this.#runs.values()], backlog);
       if (message) this.#warn('slotsBlocked', message, { slots: this.#runs.size });
     } catch (error) {
       if (!(error instanceof StoreError))
@@ -399,14 +399,14 @@ export class Worker implements AsyncDisposable {
   async #renewAll(): Promise<void> {
     const runs = [...this.#runs.values()];
     if (runs.length === 0) return;
-    // The lease counts from when it was asked for, however long the store takes to grant it.
-    const asked = this.#clock.monotonic();
+    // The lease counts from its request, however long the store takes to grant it.
+    const requestedAt = this.#clock.monotonic();
     const claims = runs.map(({ claim }) => claim);
     const lost = await this.#database.queue.renew(claims, this.claimMs);
     const gone = new Set(lost.map(({ taskId }) => taskId));
     for (const run of runs) {
       if (gone.has(run.taskId)) run.lose();
-      else run.renewed(asked);
+      else run.renewed(requestedAt);
     }
   }
 
@@ -415,8 +415,8 @@ export class Worker implements AsyncDisposable {
   }
 }
 
-function gaveUp({ crashes: deaths = 0, crashesAlone = 0 }: Task): string {
-  return `The process that ran this task died or stopped responding ${deaths} times in a row before the task made progress, the last ${crashesAlone} times with no other task beside it. The task probably ends its process (a crash, process.exit, out of memory) or blocks its event loop; the log of the worker says more. It was given up.`;
+function crashMessage({ crashes = 0, crashesAlone = 0 }: Task): string {
+  return `The process that ran this task died or stopped responding ${crashes} times in a row before the task made progress, the last ${crashesAlone} times while it ran alone. The task probably ends its process (a crash, process.exit, out of memory) or blocks its event loop. See the log of the worker.`;
 }
 
 function versionsOf(tools: readonly DurableTool[]): ToolVersion[] {

@@ -7,7 +7,7 @@ import type { TaskContext } from '../../engine/handlers/context.ts';
 import type { Schema } from '../../engine/handlers/schema.ts';
 import { type DurableTool, durableTool } from '../../engine/handlers/tool.ts';
 import type { ToolResult } from '../../engine/handlers/tool-result.ts';
-import { restAfter, retryPolicy } from '../../engine/replay/step-retry.ts';
+import { delayAfter, retryPolicy } from '../../engine/replay/step-retry.ts';
 import { toMs } from '../../model/duration.ts';
 import { HoldfastError } from '../../model/errors.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
@@ -90,7 +90,7 @@ async function run(
       const event = await runOnce(signal);
       const hasFailed = event.type === 'ended' && event.report.exitCode !== 0;
       return hasFailed && attempt < retry.attempts
-        ? { type: 'again', afterMs: restAfter(retry, attempt) }
+        ? { type: 'again', afterMs: delayAfter(retry, attempt) }
         : event;
     });
     switch (event.type) {

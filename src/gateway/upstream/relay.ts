@@ -8,7 +8,7 @@ import type { Schema } from '../../engine/handlers/schema.ts';
 import { type DurableTool, durable } from '../../engine/handlers/tool.ts';
 import { outcomeOf } from '../../engine/handlers/tool-result.ts';
 import { CannotBeAsked } from '../../engine/replay/recorded-error.ts';
-import { restAfter } from '../../engine/replay/step-retry.ts';
+import { delayAfter } from '../../engine/replay/step-retry.ts';
 import { newId } from '../../model/id.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
@@ -41,7 +41,7 @@ export function relayTool(upstream: Upstream): DurableTool {
     again: withoutTicket,
     handler: (call: Call, task) => new Relay(upstream, call, task).run(),
     outcome: (returned, { maxSize: largest }) =>
-      outcomeOf(returned, { name, outputSchema: undefined, largest }),
+      outcomeOf(returned, { name, outputSchema: undefined, maxSize: largest }),
     failure: failureOfCall,
   };
 }
@@ -212,7 +212,7 @@ class Relay {
     const { kind } = event.ending;
     const retry = this.#upstream.retry(this.#call.name);
     if ((kind === 'unreachable' || kind === 'broken') && attempt < retry.attempts)
-      return { type: 'again', afterMs: restAfter(retry, attempt) };
+      return { type: 'again', afterMs: delayAfter(retry, attempt) };
     this.#releaseSlot();
     return event;
   }

@@ -16,7 +16,7 @@ import { clientCapabilitiesKey, revision } from '../../dialects/2026-07-28/names
 import { isFailure } from '../../dialects/errors.ts';
 import { readEvents } from '../../dialects/event-stream.ts';
 import { internalError, methodNotFound } from '../../dialects/json-rpc.ts';
-import { Calm } from '../../engine/log.ts';
+import { RepeatFilter } from '../../engine/log.ts';
 import { Unavailable } from '../../model/errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { StoreError } from '../../ports/store-errors.ts';
@@ -366,7 +366,7 @@ async function asNotFound(answer: Response): Promise<Response> {
 
 /** Limits how often store errors are reported: while the store fails, every request fails. */
 function throttled(onError: (error: Error) => void): (error: Error) => void {
-  const calm = new Calm<string>(10_000);
+  const calm = new RepeatFilter<string>(10_000);
   return (error) => {
     if (!(error instanceof StoreError) || calm.count(error.trouble, runtime.monotonic()) !== undefined)
       onError(error);

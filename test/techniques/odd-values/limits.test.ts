@@ -182,7 +182,7 @@ test('a commit that fails in a way that no store knows ends its task with a mess
   const { id } = await tasks.create(stepping);
   expect(await tasks.outcome(id)).toEqual({
     kind: 'failure',
-    message: 'What this task did could not be stored: Do not know how',
+    message: 'The result of this task could not be stored: Do not know how',
   });
   const { id: other } = await tasks.create(neighbour);
   expect(await tasks.outcome(other)).toMatchObject({ isError: false });

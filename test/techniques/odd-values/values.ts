@@ -167,7 +167,7 @@ const table: Record<string, readonly [make: () => unknown, says: RegExp]> = {
   'a DOMException': [() => new DOMException('gone', 'AbortError'), /^gone$/],
   'an abort reason': [() => AbortSignal.abort().reason, /aborted/],
   'half a pair and a NUL in an error': [() => new Error('\ud800 half \u0000 nul'), /half/],
-  'a protocol error with circular data': [() => upstreamError(circular()), /upstream failed.*data.*circle/],
+  'a protocol error with circular data': [() => upstreamError(circular()), /upstream failed.*data.*circular/],
   'a protocol error with a bigint in its data': [
     () => upstreamError({ big: 1n }),
     /upstream failed.*data.*bigint/,

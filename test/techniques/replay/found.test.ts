@@ -79,7 +79,7 @@ test('a look of a poll that outlasts the time-out is waited for, and counts', as
 test('a promise that breaks loose while a commit is under way ends the pass with its error', async () => {
   const error = new Error('Nobody awaited this');
   const handler: HandlerByHand = (task) => task.step('innocent', () => 1);
-  const end = await onePassOf(new World(1), handler, { duringCommit: (pass) => pass.breakLoose(error) });
+  const end = await onePassOf(new World(1), handler, { duringCommit: (pass) => pass.failUnhandled(error) });
   expect(end).toEqual({ type: 'threw', error });
 });
 

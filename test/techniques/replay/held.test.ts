@@ -69,7 +69,7 @@ test.each(changes)(
   },
 );
 
-test('a held task is tried again after five seconds, then after ten, then after twenty', async () => {
+test('a blocked task is retried after five seconds, then after ten, then after twenty', async () => {
   const { clock, tasks, id, release, heardOf } = await begun();
   const [[, changed]] = changes as [(typeof changes)[number]];
   let stuck = heardOf(id, 'stuck');

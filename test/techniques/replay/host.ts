@@ -15,7 +15,7 @@ import type { Claim } from '../../../src/store.ts';
 import { subtaskTool } from './tell.ts';
 import type { World } from './world.ts';
 
-const extents = engineLimits({ maxValueSize: 10_000 });
+const limits = engineLimits({ maxValueSize: 10_000 });
 
 export type HandlerByHand = (task: TaskContext) => Promise<unknown>;
 
@@ -33,10 +33,10 @@ export const calm: Manners = { lingerMs: 0, pause: async () => {}, fate: () => '
 const anyHost = {
   lingerMs: () => 0,
   maxJournalEntries: 10_000,
-  extents,
+  limits,
   observed: unobservedPass,
-  isHeld: () => true,
-  began: () => {},
+  isClaimCertain: () => true,
+  attemptStarted: () => {},
   interrupts: () => false,
 };
 
@@ -47,7 +47,7 @@ export function run(
   cancel: (id: TaskId, reason?: string) => Promise<void> = async () => {},
 ): Pass['ended'] {
   const { signal } = new AbortController();
-  const context = taskContext({ task, tool: subtaskTool, pass, signal, report: () => {}, cancel, extents });
+  const context = taskContext({ task, tool: subtaskTool, pass, signal, report: () => {}, cancel, limits });
   pass.run(() => handler(context));
   return pass.ended;
 }
@@ -112,7 +112,7 @@ export function hostIn(world: World, claim: Claim, manners: Manners, die: () => 
         for (const [call, key] of keys) call.key = key;
         return seen;
       }),
-    look: (_, awaited) =>
+    refresh: (_, awaited) =>
       lasting(async () => {
         await manners.pause();
         const done = [...awaited.keys()]
@@ -120,7 +120,7 @@ export function hostIn(world: World, claim: Claim, manners: Manners, die: () => 
           .flatMap((subtask) => (subtask?.phase === 'done' ? [[subtask.id, subtask.outcome] as const] : []));
         seen = world.task;
         isStale = false;
-        return { task: seen, children: new Map(done), isAll: true };
+        return { task: seen, children: new Map(done), isComplete: true };
       }),
     park(until, batch, calls) {
       const { version } = seen;
@@ -186,7 +186,7 @@ export function replayOf(records: readonly Json[], task: Task, handler: HandlerB
   const never = () => {
     throw new Error('A replay of the whole journal asked for more.');
   };
-  const asking = { now: () => task.createdAt, commit: never, look: never, park: never, schedule: never };
+  const asking = { now: () => task.createdAt, commit: never, refresh: never, park: never, schedule: never };
   const pass = new Pass(readJournal(records), task, { ...anyHost, taskId: task.id, ...asking });
   return run(pass, task, handler);
 }

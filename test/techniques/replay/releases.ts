@@ -38,8 +38,8 @@ const drafted =
 
 /** How it is told that the handler makes another call than the recorded one, or ends before it. */
 const now = (recorded: string, made: string) =>
-  `the journal has task.${recorded}, the handler now makes task.${made}`;
-const ended = (recorded: string) => `the handler ended, the journal has task.${recorded} before that`;
+  `the journal has task.${recorded}, but the handler now calls task.${made}`;
+const ended = (recorded: string) => `the handler ended, but the journal has task.${recorded} before that`;
 
 /** What changed, the release that brought it, and how the difference is told. */
 export const changes: readonly [string, HandlerByHand, unknown][] = [
@@ -48,7 +48,7 @@ export const changes: readonly [string, HandlerByHand, unknown][] = [
   [
     'a step was removed from the end of parallel ones',
     found('draft text'),
-    'the handler no longer makes task.step("draft images")',
+    'the handler no longer calls task.step("draft images")',
   ],
   ['a step was added between others', found('check'), now('step("draft text")', 'step("check")')],
   [
@@ -64,17 +64,17 @@ export const changes: readonly [string, HandlerByHand, unknown][] = [
   [
     'a step is made before another has ended',
     (task) => steps(task, 'find', 'draft text', 'draft images'),
-    'task.step("draft text") was made after 1 entry, the handler now makes it after 0 entries',
+    'task.step("draft text") was called after 1 entry, but the handler now calls it after 0 entries',
   ],
   [
     'a step became a poll',
     (task) => task.waitForCondition('find', () => true, { every: '1s' }),
-    now('step("find")', 'until("find")'),
+    now('step("find")', 'waitForCondition("find")'),
   ],
   [
     'the open question was removed, and its neighbour stays',
     drafted((task) => task.waitForEvent('embargo lifted')),
-    now('ask("where to")', 'event("embargo lifted")'),
+    now('ask("where to")', 'waitForEvent("embargo lifted")'),
   ],
   [
     'the open question was removed, and the next step is made at once',
@@ -90,7 +90,7 @@ export const changes: readonly [string, HandlerByHand, unknown][] = [
         task.sleep('1d'),
       ]),
     ),
-    'the handler now makes task.sleep(), the journal has no call there',
+    'the handler now calls task.sleep(), but the journal has no call there',
   ],
   ['the handler returns before the open question', drafted(async () => {}), ended('ask("where to")')],
   ['the handler returns after its first step', found(), ended('step("draft text")')],
@@ -99,7 +99,7 @@ export const changes: readonly [string, HandlerByHand, unknown][] = [
     'the handler reads the clock outside a step',
     (task) => steps(task, `find at ${performance.now()}`),
     expect.stringMatching(
-      /^the journal has task\.step\("find"\), the handler now makes task\.step\("find at \d/,
+      /^the journal has task\.step\("find"\), but the handler now calls task\.step\("find at \d/,
     ),
   ],
   [

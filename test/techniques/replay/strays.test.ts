@@ -6,7 +6,7 @@ import { type HandlerByHand, onePassOf, toTheEnd } from './host.ts';
 import { subtaskTool } from './tell.ts';
 import { World } from './world.ts';
 
-const whatToDo = /put what is awaited into a step of its own/;
+const whatToDo = /move the awaited work into its own step/;
 
 /** Takes as long as nobody ends it. */
 const endless = () => new Promise<never>(() => {});
@@ -180,8 +180,8 @@ test.each<[string, (task: Parameters<HandlerByHand>[0]) => unknown]>([
   ['step', (task) => task.step('inner', () => 1)],
   ['ask', (task) => task.ask('inner', { roots: true })],
   ['sleep', (task) => task.sleep(1)],
-  ['event', (task) => task.waitForEvent('inner')],
-  ['until', (task) => task.waitForCondition('inner', () => true, { every: 1 })],
+  ['waitForEvent', (task) => task.waitForEvent('inner')],
+  ['waitForCondition', (task) => task.waitForCondition('inner', () => true, { every: 1 })],
   ['start', (task) => task.start(subtaskTool)],
 ])('task.%s() inside a step throws an error that says what to do instead', async (kind, call) => {
   const handler: HandlerByHand = (task) =>
@@ -193,7 +193,7 @@ test.each<[string, (task: Parameters<HandlerByHand>[0]) => unknown]>([
     type: 'threw',
     error: {
       name: 'HandlerRefused',
-      message: `task.${kind}() was called inside the step "outer". A step speaks only by its return value: call it after the step.`,
+      message: `task.${kind}() was called inside the step "outer". A step can only return a value: call it after the step.`,
     },
   });
 });

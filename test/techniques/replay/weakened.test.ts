@@ -12,7 +12,7 @@ import { afterAll, expect, test } from 'vitest';
 import { seedOfThisRun } from '../../kit/random.ts';
 import type { Problem } from './checks.ts';
 
-const engine = join(import.meta.dirname, '../../../src/engine');
+const engine = join(import.meta.dirname, '../../../src/engine/replay');
 
 interface Weakness {
   readonly name: string;
@@ -91,7 +91,7 @@ ${passBegins}`,
   {
     name: 'a call beside the last recorded ones is taken for a new one',
     shownBy: 'changes',
-    file: 'replay.ts',
+    file: 'comparison.ts',
     changes: { 'made.at <= journal.knownUpTo': 'made.at < journal.knownUpTo' },
   },
   {
