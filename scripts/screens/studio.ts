@@ -48,8 +48,8 @@ async function show<T>(
 }
 
 /**
- * Takes pictures until two in a row are the same. For a picture of the whole page the window grows to its height, because
- * some parts render only what is in sight.
+ * Takes pictures until two in a row are the same. For a picture of the whole page the window grows to its height,
+ * because some parts render only what is in sight.
  */
 export async function stillPicture(page: Page, { extent, parts }: Screen): Promise<Buffer> {
   await page.evaluate('document.fonts.ready.then(() => {})');

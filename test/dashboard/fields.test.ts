@@ -140,7 +140,7 @@ test('a pattern that a library adds to a format is not shown', () => {
       {
         name: 'mail',
         label: 'mail',
-        message: 'This is not written as the tool wants its e-mail addresses.',
+        message: 'This is not in the format that the tool requires for e-mail addresses.',
       },
     ],
   });

@@ -1,6 +1,6 @@
 /**
- * The rows of a list, newest first. A row's task may be updated at any time, but only `settle` adds and removes rows. It
- * is called while the user is at the top, so that nothing moves under a reader.
+ * The rows of a list, newest first. A row's task may be updated at any time, but only `settle` adds and removes rows.
+ * It is called while the user is at the top, so that nothing moves under a reader.
  */
 import type { TaskSummary } from '../../../src/operator/api.ts';
 
@@ -62,7 +62,9 @@ export class Rows {
     this.ids = [...this.ids, ...added.map((task) => task.id)];
   }
 
-  /** Applies a change. `isMatch`: the task belongs to the list; `isInReach`: the list is loaded down to its position. */
+  /**
+   * Applies a change. `isMatch`: the task belongs to the list; `isInReach`: the list is loaded down to its position.
+   */
   put(task: TaskSummary, isMatch: boolean, isInReach: boolean): void {
     if (this.#known.has(task.id)) {
       if (!this.#isCurrent(task)) return;

@@ -1,6 +1,6 @@
 /**
- * The questions of a task in order, each with its answer or a form. A question keeps its position when its state changes,
- * so that input in one form is not lost when another question is answered.
+ * The questions of a task in order, each with its answer or a form. A question keeps its position when its state
+ * changes, so that input in one form is not lost when another question is answered.
  */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';

@@ -1,6 +1,6 @@
 /**
- * The fields of a question's form: their controls, initial values and meaning. Values are validated by the same rules as
- * on the server, so that the server never rejects an answer that was accepted here.
+ * The fields of a question's form: their controls, initial values and meaning. Values are validated by the same rules
+ * as on the server, so that the server never rejects an answer that was accepted here.
  */
 import { answerProblem } from '../../../src/model/answer.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../src/model/json.ts';

@@ -1,6 +1,6 @@
 /**
- * The axis of a timeline maps times to positions between 0 and 1. Work is drawn to scale. Hours may pass between seconds
- * of work, so a long pause becomes a break: a short piece of the axis, labelled with the real duration.
+ * The axis of a timeline maps times to positions between 0 and 1. Work is drawn to scale. Hours may pass between
+ * seconds of work, so a long pause becomes a break: a short piece of the axis, labelled with the real duration.
  */
 
 export interface Span {

@@ -1,6 +1,6 @@
 /**
- * The timeline as a drawing. A row has a button that opens its details, and a track with bars. Only one row at a time is
- * in the tab order; arrows move between rows. Positions are percentages, so that the browser does the layout.
+ * The timeline as a drawing. A row has a button that opens its details, and a track with bars. Only one row at a time
+ * is in the tab order; arrows move between rows. Positions are percentages, so that the browser does the layout.
  */
 import { useSignal } from '@preact/signals';
 import { Fragment } from 'preact';
