@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util';
 import { strangeKinds } from '../sim/attacker.ts';
 import { callKinds } from '../sim/callers.ts';
-import { faultKinds, told } from '../sim/faults.ts';
+import { describe, faultKinds } from '../sim/faults.ts';
 import { actKinds } from '../sim/in-process-callers.ts';
 import { plainKinds } from '../sim/plain-callers.ts';
 import { ProcessPool } from '../sim/process-pool.ts';
@@ -109,7 +109,7 @@ function report({ outcome: { seed, violations }, smallest }: Required<Simulated>
   for (const violation of violations.slice(0, 10)) console.log(`  ${violation}`);
   const { faults, leftOut, trace } = smallest;
   console.log('  with only these faults:');
-  for (const [n, fault] of faults.entries()) if (!leftOut.has(n)) console.log(`    ${told(fault)}`);
+  for (const [n, fault] of faults.entries()) if (!leftOut.has(n)) console.log(`    ${describe(fault)}`);
   const first = trace.findIndex((line) => line.includes('VIOLATION'));
   console.log('  before it:');
   for (const line of trace.slice(Math.max(0, first - 25), first + 1)) console.log(`    ${line}`);
