@@ -1,7 +1,7 @@
 /**
- * The baseline: what `src/stores/sqlite/tasks/rows.ts` must read and write, in one transaction per operation, with the
- * values bound beforehand and nothing parsed. `same-rows.ts` checks that it still writes what the store writes.
- * What the store does besides (savepoints, the transaction counter, marks, checks for damage) is its own care, and so its own cost.
+ * The baseline: the reads and writes of `src/stores/sqlite/tasks/rows.ts`, in one transaction per operation, with
+ * values bound in advance and nothing parsed. `same-rows.ts` checks that it still writes the same rows as the store.
+ * Everything else that the store does (savepoints, transaction counter, marks, corruption checks) counts as its cost.
  */
 import type { SQLInputValue } from 'node:sqlite';
 import type { TaskWrite } from '../src/ports/change.ts';
@@ -9,7 +9,7 @@ import { statusCodeOf } from '../src/stores/shared/query/status-codes.ts';
 import { bodyOf, eventsText } from '../src/stores/shared/task-texts.ts';
 import { type Connection, configure, connect } from '../src/stores/sqlite/driver.ts';
 
-/** A write as the values that its statements take. */
+/** The values for the statements of a write. */
 export interface Bound {
   readonly state: readonly SQLInputValue[];
   readonly place: readonly SQLInputValue[];

@@ -1,7 +1,7 @@
 import type { Operation, Side } from './measure.ts';
 import type { Connection } from './server-connection.ts';
 
-/** Each operation lets all connections work at once, each on one thing after the other, until `total` are done. */
+/** Each operation uses all connections in parallel, each with one request after the other, until `total` are done. */
 export function bursts(
   connections: readonly Connection[],
   total: number,

@@ -1,13 +1,13 @@
-/** Who used the CPU, as the kernel counts it in `/proc`. Where there is no `/proc`, nobody knows. */
+/** CPU use by process, from `/proc`. Without `/proc` there are no values. */
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Side } from './measure.ts';
 
 const ticksPerSecond = 100;
 
-/** The parts of a system, each with the processes that it consists of at the moment. */
+/** The parts of a system, each with its current processes. */
 export type Parts = Readonly<Record<string, () => readonly number[]>>;
 
-/** Counts, while the operations of a side run, what each part used. */
+/** Measures the CPU use of each part while the operations of a side run. */
 export class CpuMeter {
   readonly #parts: Parts;
   readonly #used = new Map<string, number>();
@@ -31,7 +31,7 @@ export class CpuMeter {
     };
   }
 
-  /** Of one CPU, in percent. */
+  /** Percent of one CPU. */
   shares(): { readonly part: string; readonly percent: number }[] {
     return [...this.#used].map(([part, used]) => ({ part, percent: (used / this.#seconds) * 100 }));
   }
@@ -58,7 +58,7 @@ function secondsOf(pid: number): number {
   return (Number(stat[11] ?? 0) + Number(stat[12] ?? 0)) / ticksPerSecond;
 }
 
-/** What follows the name, which may have anything in it: the state, the parent, … */
+/** The fields after the process name, which may contain any character. */
 function statOf(pid: number): string[] {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');

@@ -1,4 +1,4 @@
-/** An encrypted store next to the same store without encryption, and what it takes to encrypt a file that was plain. */
+/** An encrypted store compared with a plain one, and the time to encrypt an existing file. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { openSqlite, type SqliteOptions } from '../src/sqlite.ts';

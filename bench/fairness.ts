@@ -1,6 +1,6 @@
 /**
- * Ten tasks of one owner, from the first `create` to the last completion, while another owner has ten thousand tasks
- * ready; next to the same ten tasks on a worker that has nothing else to do.
+ * Ten tasks of one owner, from the first `create` to the last completion, while another owner has ten thousand ready
+ * tasks; compared with the same ten tasks on an idle worker.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { createTasks, type Tasks } from '../src/index.ts';

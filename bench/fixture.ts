@@ -32,7 +32,7 @@ export function copy(from: string, to: string): void {
   flush(to);
 }
 
-/** What the kernel still had to write would be charged to the first commits that are timed. */
+/** Flushes pending writes of the kernel, which would otherwise slow down the first timed commits. */
 function flush(file: string): void {
   const descriptor = openSync(file, 'r+');
   fsyncSync(descriptor);
@@ -71,12 +71,12 @@ export class StoredTasks {
     return () => this.#id(seqs[next++ % seqs.length]!);
   }
 
-  /** Different tasks, each in the hands of a worker. */
+  /** Different tasks, each claimed by a worker. */
   claimedIds(count: number): TaskId[] {
     return this.#different('claimed', count, new Set());
   }
 
-  /** Tasks whose question is still open; nobody else is given them. */
+  /** Tasks with an open question; each is returned only once. */
   waitingIds(count: number): TaskId[] {
     if (this.#answered.size + count > this.size / kindsInCycle) this.#renew();
     return this.#different('waiting', count, this.#answered);
@@ -86,7 +86,7 @@ export class StoredTasks {
     return taskIn((this.#bodyOf.get(id) as { body: string }).body);
   }
 
-  /** Must be told before tasks are made, so that there are never many more of them than are spoken of. */
+  /** Call before tasks are created, so that their number stays close to the nominal size. */
   expectMore(count: number): void {
     if (this.#added + count > this.size / 10) this.#renew();
     this.#added += count;
@@ -96,7 +96,7 @@ export class StoredTasks {
     this.#db.close();
   }
 
-  /** Puts every task back to what it was. The newest commit stays: stores rely on it that its number never shrinks. */
+  /** Restores every task. The newest commit stays, because stores rely on commit numbers that never decrease. */
   #renew(): void {
     this.#db.prepare('attach ? as pristine').run(this.#pristine);
     this.#db.exec(`

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Gives a suite a folder for its files, which goes with the suite however that ends. */
+/** Creates a temporary folder for a suite, and removes it afterwards in any case. */
 export async function inFolder<T>(run: (folder: string) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-bench-'));
   const remove = () => rmSync(folder, { recursive: true, force: true });

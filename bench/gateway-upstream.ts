@@ -1,6 +1,6 @@
 /**
- * `gateway-upstream.ts [--stdio]`: a server of the SDK without tasks. `add` is as fast as a tool can be; under the path
- * /many/N there are 25 tools whose names no other path has.
+ * `gateway-upstream.ts [--stdio]`: an SDK server without tasks. `add` is a minimal tool; each path /many/N has 25 tools
+ * with unique names.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,6 +1,6 @@
 /**
- * What it costs to go through `holdfast serve`: a fast tool of a server without tasks, called by the SDK's own client
- * directly and through the gateway, over the same transport, in turns; and the list of many servers' tools.
+ * The cost of `holdfast serve`: calls of a fast tool by the SDK client, directly and through the gateway, over the same
+ * transport, in turns; and the tool list of many servers.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -117,7 +117,7 @@ async function connect(
   return client;
 }
 
-/** Starts a process that says where it is. */
+/** Starts a process that prints its address. */
 async function ready(args: readonly string[], owned: (() => Promise<void>)[]): Promise<string> {
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   owned.push(() => end(child));

@@ -1,4 +1,4 @@
-/** What a handler costs: a step next to its bare commit, whole tasks next to two, and many tasks that only wait. */
+/** The cost of handlers: a step compared with its bare commit, a task with two, and many waiting tasks. */
 
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
@@ -38,7 +38,7 @@ export const handlers: Suite = {
 };
 
 async function compareSteps(folder: string, rounds: number): Promise<Comparison> {
-  // Operations are handed to a handler one by one: with nothing else open, it may wait for them as it likes.
+  // A handler runs the operations one by one. It has no other open calls, so it may await them freely.
   const wanted: (() => void)[] = [];
   let arrived = Promise.withResolvers<void>();
   const want = () =>
@@ -72,14 +72,14 @@ async function compareSteps(folder: string, rounds: number): Promise<Comparison>
   return { what: 'a step', stored: 1, ...timings };
 }
 
-/** The same rows written in a bare loop: a commit of a step, and the two commits of a task that does nothing. */
+/** Writes the same rows in a bare loop: the commit of a step, and the two commits of an empty task. */
 async function bareSide(folder: string, name: string): Promise<{ steps: Side; tasks: Side; close(): void }> {
   const file = join(folder, name);
   const seed = await openSqlite(file);
   const request = aTask();
-  const holder = { name: 'bench', leaseMs: 15_000 };
+  const worker = { name: 'bench', leaseMs: 15_000 };
   const { task } = await seed.store.create(undefined, () =>
-    rules.create(undefined, request, Date.now(), holder),
+    rules.create(undefined, request, Date.now(), worker),
   );
   await seed.close();
   const loop = new BareLoop(file);
@@ -99,7 +99,7 @@ async function bareSide(folder: string, name: string): Promise<{ steps: Side; ta
       prepare: (count) =>
         Array.from({ length: count }, () => {
           const one = aTask();
-          const made = rules.create(undefined, one, Date.now(), holder) as Change;
+          const made = rules.create(undefined, one, Date.now(), worker) as Change;
           const outcome = { kind: 'result', isError: false, value: { content: [] } } as const;
           const done = rules.complete(
             { task: made.task, ancestors: [] },
@@ -204,7 +204,7 @@ async function measureSleepers(folder: string, count: number): Promise<Target[]>
   ];
 }
 
-/** Measured in a process of its own, so that its memory and its CPU time are the worker's alone. */
+/** Measures in a separate process, so that memory and CPU time are those of the worker alone. */
 function inChild<T>(what: string, file: string, count: number): Promise<T> {
   const child = fork(join(import.meta.dirname, 'waiting.ts'), [what, file, String(count)], {
     execArgv: ['--expose-gc'],

@@ -1,6 +1,6 @@
 /**
- * How soon an idle worker in another process starts a task, and how soon the creator sees its completion, both from
- * the call of `create` on. Tasks arrive one at a time at random gaps, so that they are not in step with any timer.
+ * The time from `create` until an idle worker in another process starts the task, and until the creator sees its
+ * completion. Tasks arrive one at a time at random intervals, so that they are not synchronized with any timer.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { createTasks, type Tasks } from '../src/index.ts';
@@ -34,7 +34,7 @@ export async function measureLatency(
   try {
     for (let round = 0; round <= rounds; round++)
       for (let turn = 0; turn < sides.length; turn++) {
-        // The first round only warms up.
+        // The first round is a warm-up.
         const isKept = round > 0;
         await sides[(round + turn) % sides.length]!.run(isKept ? samples : Math.ceil(samples / 10), isKept);
       }

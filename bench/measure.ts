@@ -1,9 +1,9 @@
 /**
  * Fair timings on a noisy machine. The sides of a comparison take turns in small chunks, in rotating order, so that
- * whatever else the machine does falls on all of them alike. What a chunk needs is prepared before its clock runs.
+ * other load affects all of them equally. The input of a chunk is prepared before its time starts.
  */
 
-/** One operation to be timed. What it returns is awaited only if it is a promise: a bare loop pays for no await. */
+/** A timed operation. Its result is awaited only if it is a promise, so that a bare loop does not pay for an await. */
 export type Operation = () => unknown;
 
 export interface Side {
@@ -23,7 +23,7 @@ export interface Timing {
   readonly samples: number;
 }
 
-/** Times each side's operations one by one. The first tenth of the rounds only warms up. */
+/** Times the operations of each side one by one. The first tenth of the rounds is a warm-up. */
 export async function interleave<Name extends string>(
   sides: Readonly<Record<Name, Side>>,
   { rounds, chunk }: Turns,
@@ -60,7 +60,7 @@ export function median(values: readonly number[]): number {
   return timing(values).p50;
 }
 
-/** By a clock that all processes of a machine share. */
+/** The machine's monotonic clock, which all processes share. */
 export function monotonicMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }

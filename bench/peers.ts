@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- peers`: Holdfast next to other systems that run durable workflows. All of them run the same
- * workflows on the same Postgres, with fsync on. They are installed into bench/peers when the suite first runs.
+ * `npm run bench -- peers`: compares Holdfast with other systems for durable workflows. All run the same workflows on the
+ * same Postgres with fsync. They are installed into bench/peers when the suite first runs.
  */
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -20,7 +20,7 @@ interface Plan {
   /** Workflows started at once: that do nothing, and with five steps. */
   readonly nothing: number;
   readonly fiveSteps: number;
-  /** One after the other, at most so many or for so long. */
+  /** The limits for workflows that run one after the other. */
   readonly samples: number;
   readonly seconds: number;
 }
@@ -37,7 +37,7 @@ interface System {
   readonly adapter: string;
   readonly store: 'postgres' | 'sqlite' | 'restate';
   readonly hasSteps: boolean;
-  /** The name of the Holdfast that it is compared with. */
+  /** The Holdfast configuration that it is compared with. */
   readonly next?: string;
 }
 
@@ -64,7 +64,7 @@ const systems: readonly System[] = [
   },
 ];
 
-/** What was measured of one system, one value for each round. */
+/** The measurements of one system, one value per round. */
 class Measured {
   readonly system: System;
   /** Workflows per second. */
@@ -113,7 +113,7 @@ export const peers: Suite = {
     }),
 };
 
-/** A peer that fails now and then loses that round. */
+/** A peer that fails loses that round. */
 function reportFailure({ name, next }: System, error: unknown): void {
   if (next === undefined) throw error;
   console.log(`${name} failed in one round: ${error}`);
@@ -127,13 +127,13 @@ function install(): void {
     statSync(installed).mtimeMs > statSync(join(folder, 'package-lock.json')).mtimeMs;
   if (isCurrent) return;
   console.log('Installing the peers into bench/peers/node_modules (about 250 MB) …');
-  // Without scripts: none of the packages needs its own, and one of them would report the installation.
+  // Without install scripts: no package needs them, and one would report the installation.
   const { status } = spawnSync('npm', ['ci', '--ignore-scripts'], { cwd: folder, stdio: 'inherit' });
   if (status !== 0)
     throw new Error('npm could not install the peers: see its output above. It needs the npm registry.');
 }
 
-/** Those that start here and run a workflow. The reason for leaving out another is printed. */
+/** The systems that start here and run a workflow. Prints why others are left out. */
 async function available(places: Places): Promise<System[]> {
   const found: System[] = [];
   for (const system of systems) {
@@ -168,7 +168,7 @@ async function tryOne(system: System, places: Places): Promise<string | undefine
   }
 }
 
-/** Where one system keeps its workflows during one measurement. */
+/** The store of one system during one measurement. */
 interface Place {
   readonly location: string;
   bytes(): number | Promise<number>;

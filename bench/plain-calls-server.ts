@@ -1,4 +1,4 @@
-/** `plain-calls-server.ts FILE hand-over|wait`: a tool that returns at once, and what clients without tasks get. */
+/** `plain-calls-server.ts FILE hand-over|wait`: a tool that returns at once, and the mode for plain clients. */
 import { McpServer } from '@modelcontextprotocol/server';
 import { createTasks, durableTool } from '../src/index.ts';
 import { serveHttp, staticTokens } from '../src/server.ts';
@@ -22,7 +22,7 @@ const { url, stop } = await serveHttp(
     tasks.attach(mcp, { plainClients });
     return mcp;
   },
-  // With a token every call can be joined, which costs most.
+  // With a token every call can be joined, which is the most expensive case.
   { port: 0, auth: staticTokens({ 'token-of-the-benchmark': { clientId: 'bench' } }) },
 );
 listensAt(Number(new URL(url).port), stop);

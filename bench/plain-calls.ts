@@ -1,4 +1,4 @@
-/** What durability costs a call by a client without tasks that ends at once: handed over if need be, or only waited for. */
+/** The cost of durability for a short call by a plain client, with hand-over or with waiting only. */
 import { join } from 'node:path';
 import { bursts } from './bursts.ts';
 import { inFolder } from './folder.ts';
@@ -74,7 +74,7 @@ function allAtOnce(opened: readonly Opened[]): Side {
   return bursts([...calls.keys()], callsInABurst, () => (connection) => ask(calls.get(connection)!));
 }
 
-/** An error would be a fast answer too, and must not count. */
+/** An error is a fast answer, too, and must not count. */
 async function ask({ connection, call }: Opened): Promise<void> {
   const answer = await connection.ask(call());
   if (!answer.includes('"text":"done"')) throw new Error(`The call was not answered: ${answer}`);
@@ -114,7 +114,7 @@ const revisions: Readonly<Record<string, Open>> = {
   },
 };
 
-/** The bytes of one call after the other, each with arguments of its own. */
+/** The bytes of successive calls, each with its own arguments. */
 function calling(head: string, more: object): () => string {
   let id = 0;
   return () => {

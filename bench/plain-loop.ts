@@ -1,8 +1,7 @@
 /**
- * The baseline of the Postgres suite: a plain loop on `for update skip locked`. What it writes is a copy of what the
- * store wrote when it made, claimed and completed one task, in tables of the same form with as many indexes; so it
- * cannot write less. It notifies no other process, reads no journal and takes the oldest task of any owner: how it
- * finds its work is all that it leaves out.
+ * The baseline of the Postgres suite: a plain loop on `for update skip locked`. It writes copies of the rows that the
+ * store wrote for one task (created, claimed and completed), into tables of the same form and indexes, so it does not
+ * write less. It notifies no other process, reads no journal and takes the oldest task of any owner.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
@@ -13,7 +12,7 @@ import { newId } from '../src/model/id.ts';
 import { openPostgres } from '../src/postgres.ts';
 
 const placeholder = newId();
-/** What is written once, when the task is made. */
+/** Columns that are written once, when the task is created. */
 const fixed = 'owner tool tool_version parent_id root_id ordinal created_at idempotency_key'.split(' ');
 
 type Row = Record<string, unknown>;
@@ -37,7 +36,7 @@ export interface Life {
   readonly done: Moment;
 }
 
-/** What the store writes in the life of a task of this tool, which does nothing. */
+/** The rows that the store writes for a task of this empty tool. */
 export async function recordLife(url: string, tool: DurableTool): Promise<Life> {
   const schema = 'recorded';
   const database = await openPostgres(url, { schema });
@@ -84,7 +83,7 @@ export async function recordLife(url: string, tool: DurableTool): Promise<Life> 
   }
 }
 
-/** The tables of the store. The index of ready tasks is by age instead of by owner, as the loop takes them. */
+/** The tables of the store. The index of ready tasks is by age instead of by owner, to match the loop. */
 export async function createPlainTables(url: string, schema: string): Promise<void> {
   await (await openPostgres(url, { schema })).close();
   const client = new pg.Client(url);
@@ -105,14 +104,14 @@ export class PlainLoop {
   readonly #sql: ReturnType<typeof statements>;
 
   constructor(url: string, schema: string, life: Life, connections: number) {
-    // As the store's writers have it: its statements are planned once, and use indexes alone.
+    // The same settings as in the store: statements are planned once, and use only indexes.
     const options = '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off';
     this.#pool = new pg.Pool({ connectionString: url, max: connections, options });
     this.#life = life;
     this.#sql = statements(schema, life);
   }
 
-  /** Makes so many tasks in one transaction. */
+  /** Creates tasks in one transaction. */
   async create(count: number): Promise<void> {
     const ids = Array.from({ length: count }, () => newId());
     const { created } = this.#life;
@@ -123,7 +122,7 @@ export class PlainLoop {
     });
   }
 
-  /** Takes up to `limit` tasks from claim to done, in two transactions; gives how many there were. */
+  /** Claims and completes up to `limit` tasks in two transactions; returns their number. */
   async advance(limit: number): Promise<number> {
     const { claimed, done } = this.#life;
     const client = await this.#pool.connect();

@@ -28,7 +28,7 @@ export class WorkerGroup {
     return this.#children.map(({ pid }) => pid!);
   }
 
-  /** Lets them work until they have completed so many tasks together. */
+  /** Runs the workers until they have completed this many tasks together. */
   async complete(total: number): Promise<void> {
     let left = total;
     const all = Promise.withResolvers<void>();
@@ -37,9 +37,9 @@ export class WorkerGroup {
       if (left <= 0) all.resolve();
     };
     for (const child of this.#children) child.on('message', count);
-    this.#tell({ isActive: true });
+    this.#send({ isActive: true });
     await this.#failing(all.promise);
-    this.#tell({ isActive: false });
+    this.#send({ isActive: false });
     for (const child of this.#children) child.off('message', count);
   }
 
@@ -54,7 +54,7 @@ export class WorkerGroup {
     );
   }
 
-  #tell(message: ToWorker): void {
+  #send(message: ToWorker): void {
     for (const child of this.#children) child.send(message);
   }
 

@@ -1,6 +1,6 @@
 /**
- * Polls of distinct live and distinct finished tasks over HTTP, on one and on two servers that share a Postgres, next
- * to an echo of the same answer; and the CPU that each part used.
+ * Polls of distinct live and finished tasks over HTTP, on one and two servers that share a Postgres, compared with an
+ * echo of the same answer; and the CPU use of each part.
  */
 
 import { createTasks } from '../src/index.ts';
@@ -101,7 +101,7 @@ export async function comparePolls(
   }
 }
 
-/** As many finished tasks as live ones, which nobody runs. Both in random order. */
+/** The same number of finished and live tasks in random order. No worker runs the live ones. */
 async function fill(
   url: string,
   schema: string,

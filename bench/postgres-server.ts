@@ -8,7 +8,7 @@ import { listensAt } from './server-process.ts';
 
 const [url, schema] = process.argv.slice(2);
 
-// Counted, and never reached.
+// Limits that are counted but never reached.
 const generous = {
   callsPerMinute: 1e9,
   readsPerMinute: 1e9,

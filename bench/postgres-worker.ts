@@ -57,7 +57,7 @@ async function workWithHoldfast(url: string, schema: string, places: number): Pr
     report(completed);
     completed = 0;
   };
-  // Every worker is told of all tasks, also of those that other workers completed.
+  // Every worker is notified of all tasks, including those that other workers completed.
   database.store.subscribe(({ taskId, events }) => {
     if (!events.some(({ type }) => type === 'finished') || !ranHere.delete(taskId)) return;
     if (completed++ === 0) setImmediate(flush);

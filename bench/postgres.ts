@@ -1,6 +1,6 @@
 /**
- * The Postgres store: tasks from create to completed next to a plain `for update skip locked` loop, the size of a
- * finished task, polls on one and on two servers, and news of one replica at another.
+ * The Postgres store: tasks from create to completed compared with a plain `for update skip locked` loop, the size of a
+ * finished task, polls on one and two servers, and the delay of changes between replicas.
  */
 import { createTasks, type Tasks } from '../src/index.ts';
 import { openPostgres } from '../src/postgres.ts';
@@ -8,8 +8,8 @@ import { type PostgresServer, query, startPostgres } from '../test/postgres/serv
 import { CpuMeter, childrenOf } from './cpu.ts';
 import { interleave, type Operation, type Side, type Turns } from './measure.ts';
 import { createPlainTables, type Life, PlainLoop, recordLife } from './plain-loop.ts';
+import { measureChangeDelay } from './postgres-changes.ts';
 import { WorkerGroup } from './postgres-child.ts';
-import { measureNews } from './postgres-news.ts';
 import { comparePolls } from './postgres-polls.ts';
 import { measureStorage } from './postgres-storage.ts';
 import { connections, nothing } from './postgres-worker.ts';
@@ -43,7 +43,7 @@ const quick: Plan = {
   changes: 200,
 };
 
-/** How many tasks share what: as many in one transaction as the store puts there, or each by itself. */
+/** The batch size: as many tasks per transaction as the store uses, or one. */
 interface Batching {
   readonly name: string;
   readonly burst: number;
@@ -52,7 +52,7 @@ interface Batching {
   readonly loops: number;
   /** Processes that run tasks. */
   readonly workers: number;
-  /** The least share of the plain loop's throughput. */
+  /** The minimum share of the plain loop's throughput. */
   readonly atLeast: number;
 }
 
@@ -90,12 +90,12 @@ export const postgresSuite: Suite = {
       ];
       const storage = await measureStorage(server, plan.storage);
       const polls = await comparePolls(server, plan.polled, plan.polls);
-      const news = await measureNews(server, plan.changes);
+      const delay = await measureChangeDelay(server, plan.changes);
       return {
         comparisons: [...whole.map(({ comparison }) => comparison), ...polls.comparisons],
         rates: [...whole.flatMap(({ rates }) => rates), ...polls.rates],
         shares: [...whole.flatMap(({ shares }) => shares), ...polls.shares],
-        targets: [...whole.map(({ target }) => target), ...storage, news],
+        targets: [...whole.map(({ target }) => target), ...storage, delay],
       } satisfies Findings;
     } finally {
       await server.stop();
@@ -110,7 +110,7 @@ interface Whole {
   readonly target: Target;
 }
 
-/** Makers and workers are in different processes on both sides, and each process has as many connections. */
+/** On both sides, creators and workers are in different processes with the same number of connections. */
 async function compareWholeTasks(
   server: PostgresServer,
   life: Life,
@@ -200,7 +200,7 @@ async function makePlainly(plain: PlainLoop, { burst, perTransaction, loops }: B
   await Promise.all(Array.from({ length: loops }, maker));
 }
 
-/** How many transactions wrote, for each thousand tasks: about the same on both sides, if they are batched alike. */
+/** The number of write transactions per thousand tasks: about the same on both sides with equal batching. */
 async function transactions(url: string, schema: string): Promise<number> {
   const [row] = await query(
     url,

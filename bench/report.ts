@@ -1,4 +1,4 @@
-/** What a suite found out, for people and for files. Nothing in it tells whose machine it was. */
+/** The findings of a suite, for people and for files, without data about the machine's owner. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import type { Timing } from './measure.ts';
@@ -31,14 +31,14 @@ export interface Rate {
   readonly perSecond: number;
 }
 
-/** How much of one CPU a part of the system used meanwhile. */
+/** The CPU use of a part of the system during the measurement. */
 export interface Share {
   readonly what: string;
   readonly part: string;
   readonly percent: number;
 }
 
-/** Figures of a form of their own. The first column names the row. */
+/** A table of other figures. The first column names the row. */
 export interface Table {
   readonly columns: readonly string[];
   readonly rows: readonly (readonly (string | number | undefined)[])[];
@@ -49,7 +49,7 @@ export interface Target {
   readonly measured: number;
   readonly atMost?: number;
   readonly atLeast?: number;
-  /** What it is measured in, if it is no ratio. */
+  /** The unit, unless it is a ratio. */
   readonly unit?: string;
 }
 
@@ -107,7 +107,7 @@ function unitOf({ unit }: Target): string {
   return unit === undefined ? '×' : ` ${unit}`;
 }
 
-/** Nothing if there are no rows under the headings. */
+/** Empty if there are no rows. */
 function section(rows: readonly (readonly string[])[]): string[] {
   return rows.length > 1 ? [aligned(rows)] : [];
 }

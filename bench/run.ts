@@ -1,7 +1,6 @@
 /**
- * `npm run bench -- [suite …] [--quick]`: runs the suites that are named, or all that need no installation, and
- * prints which targets hold. A quick run only shows that the benchmarks work: its numbers are not kept, and no target
- * can fail it.
+ * `npm run bench -- [suite …] [--quick]`: runs the named suites, or all that need no installation, and prints which
+ * targets are met. A quick run only checks that the benchmarks work: it stores no numbers and ignores targets.
  */
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -26,7 +25,7 @@ const suites: readonly Suite[] = [
   postgresSuite,
   workers,
 ];
-/** They install what they need, so they run only if they are named. */
+/** Suites that install packages, so they run only if they are named. */
 const onRequest: readonly Suite[] = [peers];
 const known = [...suites, ...onRequest];
 
@@ -37,12 +36,12 @@ const { values, positionals } = parseArgs({
 const unknown = positionals.filter((name) => !known.some((suite) => suite.name === name));
 if (unknown.length > 0) {
   console.error(
-    `There is no suite ${unknown.join(', ')}. There is: ${known.map(({ name }) => name).join(', ')}.`,
+    `Unknown suite: ${unknown.join(', ')}. Known suites: ${known.map(({ name }) => name).join(', ')}.`,
   );
   process.exit(2);
 }
 
-// Without this an interrupted run would leave its databases behind.
+// Without this, an interrupted run would not remove its databases.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
 const chosen = positionals.length > 0 ? known.filter(({ name }) => positionals.includes(name)) : suites;

@@ -1,7 +1,6 @@
 /**
- * The client side of the server suite: connections that are kept alive, requests that are ready bytes, and no more
- * reading of an answer than it takes to find its end. It costs a fraction of what any server does with a request, and
- * the same for all of them.
+ * The client of the server suite: persistent connections, prepared request bytes, and answers that are read only to
+ * find their end. It costs a fraction of the server's work, and the same for all servers.
  */
 import { connect, type Socket } from 'node:net';
 
@@ -29,7 +28,7 @@ export class Connection {
     return new Connection(socket);
   }
 
-  /** Sends the bytes of a whole request, and gives back the whole answer: its head and its body. */
+  /** Sends the bytes of a whole request, and returns the whole answer with its head. */
   ask(request: string): Promise<string> {
     return new Promise((resolve, reject) => {
       this.#answered = resolve;

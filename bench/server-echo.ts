@@ -1,4 +1,4 @@
-/** `server-echo.ts REPLY`: parses each body and answers with a reply of its own making. No server can do less. */
+/** `server-echo.ts REPLY`: parses each body and sends a fixed reply, the minimum work of any server. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { listensAt } from './server-process.ts';

@@ -8,7 +8,7 @@ import { listensAt } from './server-process.ts';
 
 const [file, noWorker] = process.argv.slice(2);
 
-// Counted, and never reached.
+// Limits that are counted but never reached.
 const generous = {
   callsPerMinute: 1e9,
   readsPerMinute: 1e9,
@@ -20,7 +20,7 @@ const generous = {
 
 const tool = durableTool(toolName, { task: 'always' }, async () => 'done');
 const tasks = createTasks({ store: () => openSqlite(file!), tools: [tool], limits: generous });
-// More places than clients, so that every task runs at once. Tasks that were stored beforehand are left alone.
+// More slots than clients, so that every task runs at once. Stored tasks are not run.
 if (noWorker === undefined) await tasks.work({ concurrency: 64 });
 const { url, stop } = await serveHttp(
   tasks,

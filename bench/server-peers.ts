@@ -1,11 +1,11 @@
-/** What a client says to each of the servers, in the revision that the server speaks. */
+/** The requests to each server, in the protocol revision that it supports. */
 import { type Connection, post } from './server-connection.ts';
 
-/** A server that has tasks, as one of its clients sees it. */
+/** The client's view of a server with tasks. */
 export interface Peer {
   /** The bytes of a call of the tool that returns at once. */
   create(): string;
-  /** The bytes of a look at a task. */
+  /** The bytes of a poll of a task. */
   get(taskId: string): string;
 }
 
@@ -13,7 +13,7 @@ export const toolName = 'nothing';
 
 const json = 'content-type: application/json\r\naccept: application/json, text/event-stream\r\n';
 
-/** Of the revision 2026-07-28. */
+/** For revision 2026-07-28. */
 export function holdfastPeer(): Peer {
   const client = {
     'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -33,7 +33,7 @@ export function holdfastPeer(): Peer {
   };
 }
 
-/** Of the revision 2025-11-25, in a session of its own for each connection. */
+/** For revision 2025-11-25, with a session for each connection. */
 export async function openSdkSession(connection: Connection): Promise<Peer> {
   let headers = json;
   let id = 0;
@@ -50,7 +50,7 @@ export async function openSdkSession(connection: Connection): Promise<Peer> {
   };
 }
 
-/** Calls the tool and looks at its task until it is completed, without a pause in between. */
+/** Calls the tool and polls its task until it is completed, without pauses. */
 export async function fullCycle(connection: Connection, peer: Peer): Promise<string> {
   const created = await connection.ask(peer.create());
   const taskId = /"taskId":"([^"]+)"/.exec(created)?.[1];
@@ -62,7 +62,7 @@ export async function fullCycle(connection: Connection, peer: Peer): Promise<str
   }
 }
 
-/** An error would be a fast answer too, and must not count. */
+/** An error is a fast answer, too, and must not count. */
 export async function look(connection: Connection, request: string): Promise<string> {
   const shown = await connection.ask(request);
   if (!shown.includes('"status":"')) throw new Error(`The answer shows no task: ${shown}`);

@@ -1,4 +1,4 @@
-/** The servers of the server suite run in processes of their own: starting and ending one, from both sides. */
+/** Starts and stops the servers of the server suite, each in its own process. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -43,7 +43,7 @@ export class ServerProcess {
   }
 }
 
-/** In the server's process: tells the parent where it listens, and stops when there is no parent any more. */
+/** In the server's process: reports its address to the parent, and stops when the parent exits. */
 export function listensAt(port: number, stop: () => unknown): void {
   process.once('disconnect', stop);
   process.send!(port);

@@ -1,7 +1,6 @@
 /**
- * `server-sdk.ts`: the experimental tasks of SDK 1.x, in memory, set up to be as fast as they can
- * be: plain JSON answers, no queue of messages, bodies that are parsed beforehand, and a tool that has stored its
- * result by the time its task is known.
+ * `server-sdk.ts`: the experimental tasks of SDK 1.x in memory, in their fastest setup: plain JSON answers, no message
+ * queue, bodies parsed in advance, and a tool that stores its result before the task id is known.
  */
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';

@@ -1,6 +1,6 @@
 /**
- * A whole server over HTTP: tasks from call to completed next to the tasks of SDK 1.x, and polls of distinct tasks,
- * among few and among many, next to a server that only echoes the answer.
+ * A whole server over HTTP: tasks from call to completed compared with the tasks of SDK 1.x, and polls of distinct
+ * tasks, among few and many, compared with a server that only echoes the answer.
  */
 import { join } from 'node:path';
 import { anonymous } from '../src/task-methods/caller.ts';
@@ -35,7 +35,7 @@ const quick: Plan = {
 };
 
 const clients = 16;
-/** Requests, or cycles of them, that all clients together make in one operation. */
+/** The number of requests, or cycles of them, per operation by all clients together. */
 const cyclesInABurst = 128;
 const pollsInABurst = 512;
 
@@ -110,10 +110,10 @@ async function compareCycles(holdfast: ServerProcess, turns: Turns): Promise<Mea
   }
 }
 
-/** Live and finished tasks are polled in turn, each in a file of its own size, next to an echo of the same answer. */
+/** Polls live and finished tasks in turn, each in files of several sizes, compared with an echo of the same answer. */
 async function comparePolls(folder: string, { small, large, polls: turns }: Plan): Promise<Measured> {
   const file = (size: number) => join(folder, `filled-${size}.db`);
-  // Both are filled before any is served: a server closes connections that are idle for a while.
+  // Both are filled before either is served, because a server closes idle connections.
   for (const size of [small, large]) await fill(file(size), size, () => anonymous);
   const opened: { stop(): Promise<void> }[] = [];
   try {
@@ -214,8 +214,8 @@ async function serveFilled(file: string, size: number): Promise<Filled> {
 }
 
 /**
- * A client that sleeps has to be woken by each answer. On a virtual machine that costs whoever writes the answer more
- * than making it, and a slower server pays more often; where little else is done, it would be all that is measured.
+ * A sleeping client must be woken by each answer. On a virtual machine that costs the writer more than producing the
+ * answer, and a slower server pays it more often; in short operations nothing else would be measured.
  */
 function sleepless({ prepare }: Side): Side {
   const awake = (operation: Operation): Operation => {

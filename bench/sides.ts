@@ -1,4 +1,4 @@
-/** The two sides of each comparison: the store and the bare loop, each on a file of its own. */
+/** The two sides of each comparison: the store and the bare loop, each on its own file. */
 
 import { create } from '../src/engine/rules/transitions.ts';
 import type { Task } from '../src/model/task.ts';
@@ -27,7 +27,7 @@ export interface Contestant {
 }
 
 export interface StoreContestant extends Contestant {
-  /** Each operation lets so many creators work at once, one task after the other each, until `total` are made. */
+  /** Each operation runs this many creators in parallel, each one task after the other, until `total` are created. */
   creators(count: number, total: number): Side;
 }
 
@@ -139,7 +139,7 @@ export function openBareLoop(file: string, size: number, pristine: string): Cont
   };
 }
 
-/** Where a page may begin: anywhere in a list, with a full page and one more task behind it. */
+/** A random start of a page, with a full page and one more task after it. */
 function anyPlace(size: number): number {
   return Math.ceil(size * (0.6 + 0.4 * Math.random()));
 }

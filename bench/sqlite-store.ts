@@ -1,4 +1,4 @@
-/** The SQLite store next to the same SQL in a bare loop, at two sizes. */
+/** The SQLite store compared with the same SQL in a bare loop, at two sizes. */
 import { join } from 'node:path';
 import { copy, fill } from './fixture.ts';
 import { inFolder } from './folder.ts';
@@ -24,7 +24,7 @@ import {
 
 interface Plan {
   readonly small: number;
-  /** More tasks than the store remembers parsed: for `get` alone. */
+  /** More tasks than the store caches: for `get` only. */
   readonly medium: number;
   readonly large: number;
   readonly turns: Readonly<Record<OperationName, Turns>>;
@@ -66,7 +66,7 @@ const crowd = 64;
 const burstOfOne = 64;
 const burstOfTheCrowd = 256;
 
-/** The two contestants on equal files of one size. */
+/** Both sides on equal files of one size. */
 interface Pair {
   readonly size: number;
   readonly store: StoreContestant;
@@ -166,7 +166,7 @@ function targetsOf(name: OperationName, atSmall: Comparison, atLarge: Comparison
           atMost: 1.5,
         },
       ];
-    // A page somewhere in the middle reads as many scattered database pages as it has rows: worth knowing, not a target.
+    // A page in the middle reads one scattered database page per row: shown, but without a target.
     case 'any list page':
     case 'answer':
       return [];

@@ -1,4 +1,4 @@
-/** How long a task of twenty steps stands still after its worker is killed in a step while another worker is idle. */
+/** How long a task pauses when its worker is killed in one of twenty steps, while another worker is idle. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { createTasks } from '../src/index.ts';
 import { monotonicMs, timing } from './measure.ts';
@@ -49,7 +49,7 @@ async function takeOverSeconds(location: string): Promise<number> {
     const reached = workers.map((worker) => stepReached(worker, stepOfDeath));
     const { id } = await tasks.create(long);
     const victim = await Promise.race(reached.map(async (step, index) => (await step) && index));
-    // Deaths at any moment of a step.
+    // Kill at a random moment of a step.
     await pause(Math.random() * 40);
     const resumed = reached[1 - victim]!;
     const killedMs = monotonicMs();

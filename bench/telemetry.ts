@@ -1,6 +1,6 @@
 /**
- * What telemetry costs: tasks that do nothing, made and run to their end, without it, with it and no SDK, and with an
- * SDK that drops its spans. The three take turns, so that whatever else the machine does meets all of them.
+ * The cost of telemetry: empty tasks, created and run to the end without it, with it but no SDK, and with an SDK that
+ * drops its spans. The three take turns, so that other load affects all of them equally.
  *
  *   node --conditions=holdfast-source bench/telemetry.ts [FOLDER]     in memory, or in files there
  */

@@ -17,7 +17,7 @@ const sleeps = durableTool('sleeps', { deadline: 'none' }, async (_, task) => {
 const database = await openSqlite(file);
 const tasks = createTasks({ store: database, tools: [asks, sleeps], maxDeadline: 'none' });
 
-/** Creates tasks and lets a worker bring them to where they wait. */
+/** Creates tasks and runs a worker until all of them wait. */
 async function park(tool: typeof asks | typeof sleeps): Promise<string[]> {
   const ids: string[] = [];
   const parked = Promise.withResolvers<void>();

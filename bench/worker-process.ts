@@ -1,4 +1,4 @@
-/** Worker processes for suites that measure what one process sees of another, on either store. */
+/** Worker processes for suites that measure across processes, on either store. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -12,11 +12,11 @@ export interface Store {
   createDatabase(): Promise<string>;
 }
 
-/** The beginning of a handler or of one of its steps. */
+/** The start of a handler or of one of its steps. */
 export interface Began {
   readonly taskId: string;
   readonly step: number;
-  /** By a clock that all processes of a machine share. */
+  /** On the clock that all processes of the machine share. */
   readonly atMs: number;
 }
 

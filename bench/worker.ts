@@ -1,4 +1,4 @@
-/** `worker.ts LOCATION [CONCURRENCY]`: a worker on a database. It reports when handlers and steps begin. */
+/** `worker.ts LOCATION [CONCURRENCY]`: a worker on a database. It reports when handlers and steps start. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { createTasks, durableTool } from '../src/index.ts';
 import { monotonicMs } from './measure.ts';
@@ -6,7 +6,7 @@ import { type Began, openDatabase } from './worker-process.ts';
 
 const report = (began: Began) => process.send!(began);
 
-/** Reports that it runs, and is done. */
+/** Reports its start and returns. */
 export const stamp = durableTool('stamp', {}, async (_, task) => {
   report({ taskId: task.id, step: 0, atMs: monotonicMs() });
 });

@@ -1,4 +1,4 @@
-/** What the tasks of a benchmark look like, and what is done to them. */
+/** The tasks of the benchmarks and their operations. */
 
 import { answer, ask, complete, create, record } from '../src/engine/rules/transitions.ts';
 import { Refusal } from '../src/model/errors.ts';
@@ -8,7 +8,7 @@ import type { NewTask, Owner, Task } from '../src/model/task.ts';
 import type { TaskWrite, Verdict } from '../src/ports/change.ts';
 import { aTask } from '../src/store-testing.ts';
 
-const holder = { name: 'bench', leaseMs: 3_600_000 };
+const worker = { name: 'bench', leaseMs: 3_600_000 };
 
 export type Kind = 'done' | 'queued' | 'claimed' | 'waiting';
 
@@ -27,7 +27,7 @@ export function placeInCycle(kind: Kind): number {
 
 const owners = 10;
 
-/** Neighbouring rows belong to different owners, as they do when many are at work. */
+/** Neighbouring rows belong to different owners, as in real use. */
 export function ownerOf(seq: number): Owner {
   return `owner-${(seq * 7 + Math.floor(seq / cycle.length)) % owners}`;
 }
@@ -81,11 +81,11 @@ export function onlyWrite(verdict: Verdict): TaskWrite {
   return write;
 }
 
-/** Everything that is written in the life of a stored task of this kind, the last state last. */
+/** All writes of a stored task of this kind, in order. */
 export function lifeOf(kind: Kind, owner: string, at: number): TaskWrite[] {
   const request = aRequest(owner);
   if (kind === 'queued') return [onlyWrite(create(undefined, request, at))];
-  const created = onlyWrite(create(undefined, request, at, holder));
+  const created = onlyWrite(create(undefined, request, at, worker));
   if (kind === 'claimed') return [created];
   const claim = { taskId: request.id, epoch: 1 };
   if (kind === 'waiting') {

@@ -1,4 +1,4 @@
-/** Makes dist/: plain JavaScript with declarations, because Node strips no types inside node_modules. */
+/** Builds dist/: plain JavaScript with declarations, because Node does not strip types inside node_modules. */
 import { spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';

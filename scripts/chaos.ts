@@ -1,4 +1,4 @@
-/** `npm run chaos`: kills and stalls processes and moves clocks at random while work runs, and tells what was lost. */
+/** `npm run chaos`: randomly kills and stalls processes and moves clocks while tasks run, and reports what was lost. */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -20,30 +20,30 @@ const help = `Kills and stalls processes and moves their clocks at random while 
 
 Usage: npm run chaos -- [--kills N] [--seed S] [--store sqlite:PATH | postgres: | postgres://…] [--pgbouncer] [--json]
 
-  --kills N             how many processes to kill; 20 unless told
+  --kills N             how many processes to kill; default 20
   --seed S              repeats the random choices of an earlier run
-  --store sqlite:PATH   the database to work on; a new one in a temporary folder unless told. Half of the kills meet
-                        workers alone; the other half a cluster of two servers, three workers and clients, whose
-                        workers are stalled and whose clocks are moved too, and what clients saw is judged
-  --store postgres:     such a cluster on a Postgres that is started for the run: its connections are cut and it is
-                        restarted too
-  --store postgres://…  the same on a server that is there already, and is not restarted
-  --pgbouncer           with --store postgres: all processes go through PgBouncer in transaction mode, and have the
+  --store sqlite:PATH   the database to use; default a new one in a temporary folder. Half of the kills hit workers
+                        alone. The other half hit a cluster of two servers, three workers and clients, which also
+                        gets stalls and clock jumps, and whose answers to clients are checked
+  --store postgres:     such a cluster on a Postgres that is started for the run and is restarted in it; connections
+                        are cut, too
+  --store postgres://…  the same on an existing server, which is not restarted
+  --pgbouncer           with --store postgres: all processes connect through PgBouncer in transaction mode, with the
                         direct URL for liveness and notifications
-  --json                prints machine-readable lines
-  -h, --help            say this
+  --json                print machine-readable lines
+  -h, --help            show this help
 
-The exit code is 0 if nothing was lost, repeated or broken, 1 otherwise, and 2 for wrong usage.`;
+The exit code is 0 if nothing was lost, repeated or broken, 1 otherwise, and 2 for invalid usage.`;
 
-const tellEveryMs = 2_000;
-const mostProblems = 20;
-/** Short, so that many stalls around and beyond it fit into a run. */
+const printEveryMs = 2_000;
+const maxProblems = 20;
+/** Short, so that many stalls longer than the lease fit into a run. */
 const leaseMs = 3_000;
 
-/** Wrong usage, said in one sentence. */
+/** Invalid usage, described in one sentence. */
 class WrongUsage extends Error {}
 
-// Without this an interrupted run would leave its processes at work.
+// Without this, an interrupted run would leave its processes running.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
 try {
@@ -54,12 +54,12 @@ try {
 }
 
 async function run(args: string[]): Promise<number> {
-  // Not strict: Node's own words for unknown options are several sentences.
+  // Not strict: Node's own message for an unknown option is several sentences long.
   const { values, tokens } = parseArgs({ args, options, strict: false, tokens: true });
   for (const token of tokens) {
     if (token.kind === 'positional') throw new WrongUsage(`"${token.value}" is not an option; try --help.`);
     if (token.kind === 'option' && !Object.hasOwn(options, token.name))
-      throw new WrongUsage(`there is no option ${token.rawName}; try --help.`);
+      throw new WrongUsage(`unknown option ${token.rawName}; try --help.`);
   }
   if (values.help) {
     console.log(help);
@@ -71,15 +71,15 @@ async function run(args: string[]): Promise<number> {
   const store = values.store === undefined ? undefined : String(values.store);
   const pgbouncer = values.pgbouncer === true;
   if (pgbouncer && !/^postgres(ql)?:$/.test(store ?? ''))
-    throw new WrongUsage('--pgbouncer wants --store postgres: alone.');
+    throw new WrongUsage('--pgbouncer requires --store postgres: without a URL.');
   if (store !== undefined && /^postgres(ql)?:/.test(store))
     return unleashOnPostgres(kills, seed, store, json, pgbouncer);
-  return unleashAndTell(kills, seed, store === undefined ? undefined : fileOf(store), json);
+  return unleashOnSqlite(kills, seed, store === undefined ? undefined : fileOf(store), json);
 }
 
-type Say = (line: object, text: string) => void;
+type Print = (line: object, text: string) => void;
 
-function sayer(json: boolean): Say {
+function printer(json: boolean): Print {
   return (line, text) => console.log(json ? JSON.stringify(line) : text);
 }
 
@@ -92,17 +92,17 @@ async function unleashOnPostgres(
 ): Promise<number> {
   const isOurs = url.endsWith(':');
   if (!isOurs && !/^postgres(ql)?:\/\/./.test(url))
-    throw new WrongUsage('--store wants postgres: alone, or a URL of a server.');
+    throw new WrongUsage('--store requires postgres: without a URL, or the URL of a server.');
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-cluster-'));
-  const say = sayer(json);
-  say({ seed, kills, folder }, `seed ${seed}: --seed ${seed} repeats the random choices of this run`);
+  const print = printer(json);
+  print({ seed, kills, folder }, `seed ${seed}: --seed ${seed} repeats the random choices of this run`);
   const { ownPostgres, postgresPlace } = await import('./chaos/cluster/place.ts');
   const place = isOurs ? await ownPostgres({ pgbouncer }) : postgresPlace(url);
   try {
-    const report = await unleashOnPlace(place, { kills, seed, folder, errands: 200, say });
+    const report = await unleashOnPlace(place, { kills, seed, folder, errands: 200, print });
     if (json) console.log(JSON.stringify(report));
     else {
-      tellCluster(report, folder);
+      printCluster(report, folder);
       console.log(lastLine(report));
     }
     if (isSound(report)) rmSync(folder, { recursive: true, force: true });
@@ -119,10 +119,10 @@ async function unleashOnPlace(
     readonly seed: number;
     readonly folder: string;
     readonly errands: number;
-    readonly say: Say;
+    readonly print: Print;
   },
 ): Promise<ClusterReport> {
-  const { kills, seed, folder, errands, say } = run;
+  const { kills, seed, folder, errands, print } = run;
   const { unleashOnCluster } = await import('./chaos/cluster/run.ts');
   const some = Math.ceil(kills / 4);
   const { report } = await unleashOnCluster({
@@ -132,29 +132,32 @@ async function unleashOnPlace(
     errands,
     leaseMs,
     faults: { kills, restarts: Math.ceil(kills / 20), stops: some, blocks: some, jumps: some },
-    tell: (progress) =>
-      say(progress, `${progress.kills} kills, ${progress.finished} of ${progress.ordered} errands finished`),
+    onProgress: (progress) =>
+      print(
+        progress,
+        `${progress.kills} kills, ${progress.finished} of ${progress.ordered} errands finished`,
+      ),
   });
   return report;
 }
 
-function tellCluster(report: ClusterReport, folder: string): void {
-  tellProblems(report, `The history is left in ${folder}.`);
+function printCluster(report: ClusterReport, folder: string): void {
+  printProblems(report, `The history is left in ${folder}.`);
   console.log(
-    `${report.errands} errands, ${report.steps} steps, ${report.attemptsInVain} attempts in vain; ${report.entries} lines of history; ${report.seconds} s`,
+    `${report.errands} errands, ${report.steps} steps, ${report.attemptsInVain} wasted attempts; ${report.entries} lines of history; ${report.seconds} s`,
   );
   console.log(
-    `${report.restarts} restarts of Postgres, ${report.cuts} connections cut; ${report.superseded} passes found another in their place`,
+    `${report.restarts} restarts of Postgres, ${report.cuts} connections cut; ${report.superseded} passes were superseded`,
   );
   console.log(
     `${report.stops} workers stopped, ${report.blocks} event loops blocked, ${report.jumps} clock jumps`,
   );
   console.log(
-    `${report.takeOvers} take-overs: ${report.medianTakeOverMs} ms after a kill in the median, ${report.longestTakeOverMs} ms at worst, ${report.longestTakeOverFromStoppedMs} ms after a stop, ${report.longestDisturbedTakeOverMs} ms with whatever else came in between`,
+    `${report.takeOvers} take-overs: ${report.medianTakeOverMs} ms after a kill (median), ${report.maxTakeOverMs} ms at worst, ${report.maxTakeOverFromStoppedMs} ms after a stop, ${report.maxDisturbedTakeOverMs} ms with other faults in between`,
   );
 }
 
-async function unleashAndTell(
+async function unleashOnSqlite(
   kills: number,
   seed: number,
   file: string | undefined,
@@ -164,9 +167,9 @@ async function unleashAndTell(
   const database = file ?? join(folder, 'tasks.db');
   const [steps, history] = [join(folder, 'steps'), join(folder, 'history')];
   for (const path of [steps, history]) mkdirSync(path);
-  const say = sayer(json);
-  say({ seed, kills, folder }, `seed ${seed}: --seed ${seed} repeats the random choices of this run`);
-  // Only now: wrong usage is told at once.
+  const print = printer(json);
+  print({ seed, kills, folder }, `seed ${seed}: --seed ${seed} repeats the random choices of this run`);
+  // Imported late, so that invalid usage is reported at once.
   const { unleash } = await import('./chaos/run.ts');
   const { sqlitePlace } = await import('./chaos/cluster/place.ts');
   let isNeeded = true;
@@ -174,16 +177,19 @@ async function unleashAndTell(
     if (!isNeeded) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   });
   const ofWorkersAlone = Math.ceil(kills / 2);
-  let toldAt = 0;
+  let printedAt = 0;
   const { report } = await unleash({
     file: database,
     folder: steps,
     seed,
     kills: ofWorkersAlone,
-    tell: (progress) => {
-      if (Date.now() - toldAt < tellEveryMs && progress.kills < ofWorkersAlone) return;
-      toldAt = Date.now();
-      say(progress, `${progress.kills} kills, ${progress.finished} of ${progress.voyages} voyages finished`);
+    onProgress: (progress) => {
+      if (Date.now() - printedAt < printEveryMs && progress.kills < ofWorkersAlone) return;
+      printedAt = Date.now();
+      print(
+        progress,
+        `${progress.kills} kills, ${progress.finished} of ${progress.voyages} voyages finished`,
+      );
     },
   });
   const cluster = await unleashOnPlace(sqlitePlace(database), {
@@ -191,57 +197,57 @@ async function unleashAndTell(
     seed,
     folder: history,
     errands: 60,
-    say,
+    print,
   });
   const sum = sumOf(report, cluster);
   isNeeded = !isSound(sum);
   if (json) console.log(JSON.stringify({ ...report, cluster, ...sum }));
   else {
-    tellAll(report, folder);
-    tellCluster(cluster, history);
+    printReport(report, folder);
+    printCluster(cluster, history);
     console.log(lastLine(sum));
   }
   return isSound(sum) ? 0 : 1;
 }
 
-function tellProblems(report: Report | ClusterReport, left: string): void {
-  for (const problem of report.problems.slice(0, mostProblems)) console.log(problem);
-  if (report.problems.length > mostProblems)
-    console.log(`… and ${report.problems.length - mostProblems} more problems.`);
+function printProblems(report: Report | ClusterReport, left: string): void {
+  for (const problem of report.problems.slice(0, maxProblems)) console.log(problem);
+  if (report.problems.length > maxProblems)
+    console.log(`… and ${report.problems.length - maxProblems} more problems.`);
   if (!isSound(report)) console.log(left);
 }
 
-function tellAll(report: Report, folder: string): void {
-  tellProblems(report, `What the steps wrote is left in ${folder}.`);
+function printReport(report: Report, folder: string): void {
+  printProblems(report, `The files of the steps are left in ${folder}.`);
   console.log(
-    `${report.voyages} voyages, ${report.steps} steps; ${report.stepsRepeatedInFlight} steps in flight were run again, ` +
-      `at worst ${report.longestTakeOverMs} ms after the kill`,
+    `${report.voyages} voyages, ${report.steps} steps; ${report.stepsRepeatedInFlight} interrupted steps ran again, ` +
+      `at worst ${report.maxTakeOverMs} ms after the kill`,
   );
   console.log(
-    `${report.restarts} restarts, the next step at worst ${report.longestResumeMs} ms later, ` +
-      `${report.longestResumeAfterAllMs} ms when every worker had been killed`,
+    `${report.restarts} restarts, the next step at worst ${report.maxResumeMs} ms later, ` +
+      `${report.maxResumeAfterAllMs} ms when every worker had been killed`,
   );
   console.log(
-    `${report.timers} timers, late by ${report.medianTimerMs} ms in the median and ${report.latestTimerMs} ms at worst, ` +
-      `${report.latestCalmTimerMs} ms where nothing was killed; ${report.earlyTimers} early`,
+    `${report.timers} timers, late by ${report.medianTimerMs} ms (median) and ${report.latestTimerMs} ms at worst, ` +
+      `${report.latestCalmTimerMs} ms without a kill; ${report.earlyTimers} early`,
   );
   console.log(
-    `${report.answers} answers; open questions were looked at ${report.questionsOpenAcrossKills} times after a kill; ` +
+    `${report.answers} answers; open questions were checked ${report.questionsOpenAcrossKills} times after a kill; ` +
       `${report.creatorKills} kills of the creator; ${report.deploys} deploys`,
   );
 }
 
-function wholeNumber(option: string, text: unknown, least: number): number {
+function wholeNumber(option: string, text: unknown, min: number): number {
   const number = Number(text);
-  if (typeof text !== 'string' || text === '' || !Number.isSafeInteger(number) || number < least)
-    throw new WrongUsage(`${option} wants a whole number of at least ${least}.`);
+  if (typeof text !== 'string' || text === '' || !Number.isSafeInteger(number) || number < min)
+    throw new WrongUsage(`${option} requires a whole number of at least ${min}.`);
   return number;
 }
 
 function fileOf(url: string): string {
   if (url === 'memory:')
-    throw new WrongUsage('--store memory: makes no sense here, because memory goes with the killed process.');
+    throw new WrongUsage('--store memory: cannot be used, because memory does not survive a killed process.');
   if (!/^sqlite:./.test(url))
-    throw new WrongUsage('--store wants sqlite:PATH, postgres: or a URL of Postgres.');
+    throw new WrongUsage('--store requires sqlite:PATH, postgres: or the URL of a Postgres server.');
   return resolve(url.slice('sqlite:'.length));
 }

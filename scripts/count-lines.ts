@@ -9,7 +9,7 @@ const root = join(import.meta.dirname, '..');
 const folders = process.argv.length > 2 ? process.argv.slice(2) : ['src'];
 
 function codeLines(text: string): number {
-  // Comments that begin a line, of one line or several: others stand beside code, which counts.
+  // Removes only comments at the start of a line. Others are on a line with code, which counts.
   const code = text.replace(/^\s*\/\*[\s\S]*?\*\/[ \t]*$/gm, '').replace(/^\s*\/\/.*$/gm, '');
   return code.split('\n').filter((line) => line.trim() !== '').length;
 }

@@ -1,7 +1,7 @@
 /**
- * `npm run screens` takes a picture of every screen and state of the dashboard and puts them into docs/screens/. Two
- * runs on one machine give the same bytes. `npm run screens -- list` takes those whose names begin with `list`;
- * `HOLDFAST_SCREENS=FOLDER` puts them elsewhere, to be compared.
+ * `npm run screens` takes a picture of every state of the dashboard and writes it to docs/screens/. Two runs on one
+ * machine give the same bytes. `npm run screens -- list` takes only pictures whose names start with `list`;
+ * `HOLDFAST_SCREENS=FOLDER` writes them to another folder, for comparison.
  */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

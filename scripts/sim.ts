@@ -1,8 +1,8 @@
-/** `npm run sim`: simulated processes, faults and callers on virtual time, judged from outside. */
+/** `npm run sim`: simulates processes, faults and callers on virtual time and checks the results from outside. */
 import { parseArgs } from 'node:util';
 import { strangeKinds } from '../sim/attacker.ts';
 import { callKinds } from '../sim/callers.ts';
-import { faultKinds, told } from '../sim/faults.ts';
+import { describe, faultKinds } from '../sim/faults.ts';
 import { actKinds } from '../sim/in-process-callers.ts';
 import { plainKinds } from '../sim/plain-callers.ts';
 import { ProcessPool } from '../sim/process-pool.ts';
@@ -10,17 +10,17 @@ import type { Simulated } from '../sim/worker.ts';
 
 const help = `Simulates servers, callers and faults; the same seed always gives the same run.
 
-  npm run sim                     50 seeds, from a new one on
+  npm run sim                     50 seeds, from a random first seed
   npm run sim -- --seeds N        N seeds
-  npm run sim -- --minutes M      as many seeds as there is time for
-  npm run sim -- --seed S         one seed, with its hash; --trace prints all that happened
-  npm run sim -- --from S         begins with seed S
-  npm run sim -- --stop           ends with the first seed that fails
+  npm run sim -- --minutes M      as many seeds as possible in M minutes
+  npm run sim -- --seed S         one seed, with its hash; --trace prints its full trace
+  npm run sim -- --from S         starts with seed S
+  npm run sim -- --stop           stops at the first seed that fails
 
-The last line is \`sim: N seeds, N commits, N violations\`. It fails if there are violations, or if a kind of fault or
-of call never occurred.`;
+The last line is \`sim: N seeds, N commits, N violations\`. It fails if there are violations, or if a kind of
+fault or call never occurred.`;
 
-/** So many seeds must have met every kind of fault and call. */
+/** After this many seeds, every kind of fault and call must have occurred. */
 const enoughForAll = 50;
 
 function wholeNumber(name: string, text: string | undefined): number | undefined {
@@ -53,7 +53,7 @@ function options() {
   }
 }
 
-const begun = performance.now();
+const startedAt = performance.now();
 const given = options();
 if (given.help) {
   console.log(help);
@@ -62,7 +62,7 @@ if (given.help) {
 const one = wholeNumber('seed', given.seed);
 const minutes = wholeNumber('minutes', given.minutes);
 const from = one ?? wholeNumber('from', given.from) ?? Math.floor(Math.random() * 1e9);
-const most =
+const maxSeeds =
   one === undefined ? (wholeNumber('seeds', given.seeds) ?? (minutes === undefined ? 50 : Infinity)) : 1;
 
 const occurred = new Map<string, number>();
@@ -73,11 +73,11 @@ let seeds = 0;
 let next = from;
 
 const isOver = () =>
-  (minutes !== undefined && (performance.now() - begun) / 60_000 >= minutes) ||
+  (minutes !== undefined && (performance.now() - startedAt) / 60_000 >= minutes) ||
   (given.stop === true && violations > 0);
 
-const crew = new ProcessPool(given.trace ?? false);
-await crew.simulate(() => (next < from + most && !isOver() ? next++ : undefined), judge);
+const pool = new ProcessPool(given.trace ?? false);
+await pool.simulate(() => (next < from + maxSeeds && !isOver() ? next++ : undefined), judge);
 
 const missing =
   seeds < enoughForAll
@@ -100,16 +100,16 @@ function judge({ outcome, smallest }: Simulated): void {
   for (const [what, times] of Object.entries(outcome.counts))
     occurred.set(what, (occurred.get(what) ?? 0) + times);
   if (given.trace) console.log(outcome.trace.join('\n'));
-  if (smallest) tell({ outcome, smallest });
+  if (smallest) report({ outcome, smallest });
   if (one !== undefined) console.log(`seed ${one}: ${outcome.commits} commits, hash ${outcome.hash}`);
 }
 
-function tell({ outcome: { seed, violations }, smallest }: Required<Simulated>): void {
-  console.log(`seed ${seed} fails; \`npm run sim -- --seed ${seed} --trace\` shows it again`);
+function report({ outcome: { seed, violations }, smallest }: Required<Simulated>): void {
+  console.log(`seed ${seed} fails; \`npm run sim -- --seed ${seed} --trace\` reproduces it`);
   for (const violation of violations.slice(0, 10)) console.log(`  ${violation}`);
   const { faults, leftOut, trace } = smallest;
-  console.log('  with these faults alone:');
-  for (const [n, fault] of faults.entries()) if (!leftOut.has(n)) console.log(`    ${told(fault)}`);
+  console.log('  with only these faults:');
+  for (const [n, fault] of faults.entries()) if (!leftOut.has(n)) console.log(`    ${describe(fault)}`);
   const first = trace.findIndex((line) => line.includes('VIOLATION'));
   console.log('  before it:');
   for (const line of trace.slice(Math.max(0, first - 25), first + 1)) console.log(`    ${line}`);

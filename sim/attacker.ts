@@ -1,6 +1,6 @@
 /**
- * Somebody who may call and has no tasks: whatever is tried on the tasks of others must look as if they did not exist. So
- * must plain calls that were not handed over, even to their owner.
+ * An authorized caller without tasks who tries to access those of others. Every attempt must fail as if the tasks did
+ * not exist. Plain calls that were not handed over must stay hidden even from their owner.
  */
 import type { JsonObject } from '../src/model/json.ts';
 import type { Random } from './random.ts';
@@ -8,10 +8,10 @@ import { type Servers, tokens } from './servers.ts';
 
 const modern = '2026-07-28';
 const older = '2025-11-25';
-const tries = ['look', 'cancel', 'answer', 'listen', 'list', 'peek'] as const;
+const tries = ['read', 'cancel', 'answer', 'listen', 'list', 'peek'] as const;
 export const strangeKinds: readonly string[] = tries.map((what) => `strange ${what}`);
 
-export class Stranger {
+export class Attacker {
   readonly #fleet: Servers;
   readonly #random: Random;
   readonly #count: (what: string) => void;
@@ -45,17 +45,17 @@ export class Stranger {
       if (shown)
         witness.complain(`${witness.nameOf(taskId)}: shown to a stranger who tried to ${what}: ${shown}`);
     } catch (error) {
-      witness.note(`the stranger was told ${error}`);
+      witness.note(`the stranger received ${error}`);
     }
   }
 
-  /** What came that only the owner may see. */
+  /** Returns any data in the answer that only the owner may see. */
   async #shown(what: (typeof tries)[number], taskId: string, owner: string): Promise<string | undefined> {
     switch (what) {
-      case 'look':
+      case 'read':
         return resultOf(await this.#ask('tasks/get', { taskId }));
       case 'cancel':
-        // Whether it was cancelled is for the witness to see.
+        // The witness checks that the task is not cancelled.
         return void (await this.#ask('tasks/cancel', { taskId }));
       case 'answer':
         return resultOf(
@@ -70,7 +70,7 @@ export class Stranger {
       case 'peek': {
         const token = owner.includes('ada') ? tokens.ada : tokens.bob;
         const text = resultOf(await this.#ask('tasks/get', { taskId }, token));
-        // It may have been handed over in the meantime.
+        // The call may have been handed over in the meantime.
         return this.#fleet.witness.tasks.get(taskId)?.unpublished ? text : undefined;
       }
     }
@@ -117,7 +117,7 @@ export class Stranger {
   }
 }
 
-/** The first piece of an answer: all of it, or the first event of a stream. */
+/** The first chunk of an answer: the whole body, or the first event of a stream. */
 async function firstOf(response: Response): Promise<string> {
   const reader = response.body?.getReader();
   const piece = await reader?.read();

@@ -1,6 +1,6 @@
 /**
- * One database for all simulated processes: the SQLite store, in memory, each process with a connection of its own.
- * Who is alive is known to the world, where in production locks tell it.
+ * One database for all simulated processes: the SQLite store in memory, with one connection per process. The simulated
+ * world knows which processes are alive; in production, locks show that.
  */
 import type { Database } from '../src/ports/queue.ts';
 import { systemClock } from '../src/runtime/clock.ts';
@@ -16,15 +16,15 @@ let databases = 0;
 
 interface Member {
   readonly process: SimProcess;
-  readonly heard: Set<() => void>;
-  /** It is about to notice. */
-  isStirred: boolean;
+  readonly listeners: Set<() => void>;
+  /** A notification is scheduled. */
+  isScheduled: boolean;
   readonly feed: { readonly lateMs: number; readonly repeats: boolean };
 }
 
 export class SimDatabase {
   readonly #location = `file:sim-${process.pid}-${++databases}?mode=memory&cache=shared`;
-  /** Keeps the database while no process has it open, and looks at it from outside. */
+  /** Keeps the database in memory while no process has it open, and reads it from outside. */
   readonly outside: Connection = connect(this.#location);
   readonly #members = new Map<string, Member>();
   readonly #everyone = new Map<string, SimProcess>();
@@ -36,17 +36,17 @@ export class SimDatabase {
     this.outside.exec('commit');
   }
 
-  /** `feed` says how late the process hears of what others commit, and whether it hears of it twice. */
+  /** `feed` sets the delay of changes from other processes, and whether they arrive twice. */
   open(member: SimProcess, feed = { lateMs: 0, repeats: false }): Database {
     const db = connect(this.#location);
     const name = `${member.name}.${++this.#opened}~${databases}`;
-    const heard = new Set<() => void>();
-    this.#members.set(name, { process: member, heard, feed, isStirred: false });
+    const listeners = new Set<() => void>();
+    this.#members.set(name, { process: member, listeners, feed, isScheduled: false });
     this.#everyone.set(name, member);
     const leave = () => this.#members.delete(name);
     member.atDeath.push(() => {
       leave();
-      // Not at once: it may be in the middle of something.
+      // Not at once: a statement may be in progress.
       member.world.outside.setTimer(() => db.isOpen && db.close(), 1);
     });
     const instance: Instance = {
@@ -54,7 +54,7 @@ export class SimDatabase {
       name,
       isAlive: (other) => this.#members.has(other),
       others: () => [...this.#members.keys()].filter((other) => other !== name),
-      mark: () => this.#tellOthers(name),
+      mark: () => this.#notifyOthers(name),
       leave,
     };
     const database = joinSqlite({
@@ -63,26 +63,26 @@ export class SimDatabase {
       instance,
       clock: systemClock,
       watch: (onWrite) => {
-        heard.add(onWrite);
-        return () => heard.delete(onWrite);
+        listeners.add(onWrite);
+        return () => listeners.delete(onWrite);
       },
     });
     const { store } = database;
     const { subscribe } = store;
     store.subscribe = (listener) =>
-      subscribe.call(store, (notice) => {
-        listener(notice);
-        if (feed.repeats) member.receive(() => listener(notice), member.random.between(1, 500));
+      subscribe.call(store, (change) => {
+        listener(change);
+        if (feed.repeats) member.receive(() => listener(change), member.random.between(1, 500));
       });
     return database;
   }
 
-  /** The process that is, or was, known to others under this name. */
+  /** The process that has, or had, this name in the store. */
   processOf(name: string): SimProcess | undefined {
     return this.#everyone.get(name);
   }
 
-  /** It has neither died nor closed its store, so it may still work on what it holds. */
+  /** True if the process has neither died nor closed its store, so it may still run its tasks. */
   isOpen(name: string): boolean {
     return this.#members.has(name);
   }
@@ -91,15 +91,15 @@ export class SimDatabase {
     this.outside.close();
   }
 
-  /** Other processes notice a commit after a while. */
-  #tellOthers(writer: string): void {
+  /** Notifies other processes of a commit after a delay. */
+  #notifyOthers(writer: string): void {
     for (const [name, member] of this.#members) {
-      if (name === writer || member.isStirred) continue;
-      const { process, heard, feed } = member;
-      member.isStirred = true;
+      if (name === writer || member.isScheduled) continue;
+      const { process, listeners, feed } = member;
+      member.isScheduled = true;
       process.receive(() => {
-        member.isStirred = false;
-        for (const tell of heard) tell();
+        member.isScheduled = false;
+        for (const listener of listeners) listener();
       }, feed.lateMs + process.random.between(1, 20));
     }
   }

@@ -1,4 +1,4 @@
-/** What goes wrong, and when: a plan that follows from the seed, and that can be carried out in part. */
+/** The plan of faults, generated from the seed. Single faults can be left out. */
 
 import type { Random } from './random.ts';
 import type { Servers } from './servers.ts';
@@ -15,7 +15,7 @@ const kinds = {
   'store full': 5,
   'store slow': 6,
   'answer lost': 6,
-  'damaged row': 4,
+  'corrupt row': 4,
   'feed late': 4,
   'feed repeated': 4,
   'network slow': 4,
@@ -32,11 +32,11 @@ export const faultKinds = Object.keys(kinds) as FaultKind[];
 export interface Fault {
   readonly kind: FaultKind;
   readonly at: number;
-  /** How long it lasts, or how far it goes. */
+  /** Its duration or extent. */
   readonly ms: number;
-  /** Which server it meets, if it meets one. */
+  /** The affected server, if any. */
   readonly server: number;
-  /** Decides what is left open. */
+  /** A random number for further choices. */
   readonly draw: number;
 }
 
@@ -57,12 +57,12 @@ export function planOf(random: Random, servers: number): Fault[] {
   return faults.sort((one, other) => one.at - other.at);
 }
 
-/** Around the lease, and far beyond it. */
+/** Shorter than, about, and much longer than the lease. */
 function longTail(random: Random): number {
   return random.chance(0.3) ? random.between(9_000, 20_000) : random.between(100, 8_000);
 }
 
-export function told({ kind, at, ms, server }: Fault): string {
+export function describe({ kind, at, ms, server }: Fault): string {
   return `${at} ms: ${kind}, server ${server}, ${ms} ms`;
 }
 
@@ -83,7 +83,7 @@ export function inject(fault: Fault, fleet: Servers): void {
     case 'stall':
       return process.stall(ms);
     case 'clock jump': {
-      // What is put off by a clock that is ahead stays put off when it is right again.
+      // Work delayed by a fast clock stays delayed after the correction.
       process.clockOffsetMs += (draw - 0.5) * minute;
       return void later(() => (process.clockOffsetMs = 0));
     }
@@ -102,8 +102,8 @@ export function inject(fault: Fault, fleet: Servers): void {
     case 'answer lost':
       state.losesAnswers = 1 + Math.floor(draw * 3);
       return;
-    case 'damaged row':
-      return fleet.damage(draw, ms);
+    case 'corrupt row':
+      return fleet.corrupt(draw, ms);
     case 'feed late':
       server.feed.lateMs = ms;
       return void later(() => (server.feed.lateMs = 0));
@@ -111,8 +111,8 @@ export function inject(fault: Fault, fleet: Servers): void {
       server.feed.repeats = true;
       return void later(() => (server.feed.repeats = false));
     case 'network slow':
-      fleet.network.weather.slowestMs = 3_000;
-      return void later(() => (fleet.network.weather.slowestMs = 5));
+      fleet.network.weather.maxDelayMs = 3_000;
+      return void later(() => (fleet.network.weather.maxDelayMs = 5));
     case 'network loses':
       fleet.network.weather.lost = 0.2;
       return void later(() => (fleet.network.weather.lost = 0));

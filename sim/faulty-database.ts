@@ -1,4 +1,4 @@
-/** The database as a process with bad luck sees it: busy, full, slow, or done without a word. */
+/** A database with faults: busy, full, slow, or committed without an answer. */
 import { type Around, decorated, forwarded } from '../src/engine/database/decorator.ts';
 import type { Claim, Database, Queue } from '../src/ports/queue.ts';
 import { StoreError, StoreTimedOut } from '../src/ports/store-errors.ts';
@@ -7,7 +7,7 @@ import { pause } from '../src/runtime/runtime.ts';
 export interface StoreState {
   fails: 'busy' | 'full' | undefined;
   slowMs: number;
-  /** So many of the next commands are carried out, and their answer does not come. */
+  /** The number of next commands that are executed but whose answers are lost. */
   losesAnswers: number;
 }
 
@@ -23,7 +23,7 @@ export function faulty(
       if (state.slowMs > 0) await pause(state.slowMs);
       return act();
     },
-    /** What writes may fail; what reads is only slow. */
+    /** Writes may fail; reads are only slow. */
     write: async (act) => {
       if (state.slowMs > 0) await pause(state.slowMs);
       if (state.fails === 'busy') throw new StoreError('STORE_BUSY', place, 'it is locked', 'Try again.');

@@ -1,6 +1,6 @@
 /**
- * Puts the world in the place of what the platform offers, for dependencies that do not know the runtime: timers,
- * clocks, chance. Whatever else could begin anything later (files, sockets, threads) must not be used in a simulation:
+ * Replaces timers, clocks and random numbers of the platform with those of the world, for dependencies that do not use
+ * the runtime. Everything else that can start work later (files, sockets, threads) is forbidden in a simulation:
  * `escaped` finds it.
  */
 import crypto from 'node:crypto';
@@ -74,7 +74,7 @@ export function replaceGlobals(current: () => World): void {
   syncBuiltinESMExports();
 }
 
-/** What is under way and not the world's: the kinds of resources that keep a process alive. */
+/** Active resources that do not belong to the world: the kinds that keep a process alive. */
 export function escaped(): string[] {
   return process
     .getActiveResourcesInfo()

@@ -1,4 +1,4 @@
-/** The durable tool that plays programs, and tells the witness what it does. */
+/** The durable tool that plays programs and reports its actions to the witness. */
 import { z } from 'zod';
 import { type DurableTool, durableTool, type TaskContext } from '../src/index.ts';
 import { pause } from '../src/runtime/runtime.ts';
@@ -10,7 +10,7 @@ const Input = z.object({
 });
 const Answer = z.object({ answer: z.string() });
 
-/** How long a task may take that waits for what never comes. */
+/** The deadline of a task that waits for an event that never comes. */
 export const hurryMs = 10_000;
 
 export const hurry = durableTool(
@@ -21,11 +21,11 @@ export const hurry = durableTool(
 
 export interface Release {
   readonly version: string;
-  /** A handler that is not the one its version was: it makes one call more. */
+  /** The handler was changed without a new version: it makes one additional call. */
   readonly isChanged?: boolean;
 }
 
-/** `die` ends the process that it is called in. */
+/** `die` ends the calling process. */
 export function player(
   witness: Oracles,
   { version, isChanged = false }: Release,
@@ -33,7 +33,7 @@ export function player(
 ): DurableTool<typeof Input> {
   const options = { version, task: 'always', inputSchema: Input, deadline: '6h', retention: '12h' } as const;
   const tool: DurableTool<typeof Input> = durableTool('play', options, async ({ program }, task) => {
-    // Only of what others began: what it begins itself, others can go on with.
+    // Only in tasks that others started: others must be able to continue its own.
     if (isChanged && witness.hasRecorded(task.id)) await task.step('changed', () => 'changed');
     witness.plays(task.id, program as unknown as Program, version);
     return play(program as unknown as Program, task);
@@ -64,25 +64,25 @@ export function player(
           { retry: { attempts, delay: '500ms' } },
         );
       case 'sleep': {
-        const woke = witness.surroundings.sleeps(task.id, node.name, node.ms);
+        const woke = witness.environment.sleeps(task.id, node.name, node.ms);
         await task.sleep(node.ms);
         woke();
         return 'sleep';
       }
       case 'poison':
-        if (witness.surroundings.mayDie(task.id, node.name, node.deaths)) die();
+        if (witness.environment.mayDie(task.id, node.name, node.deaths)) die();
         return 'poison';
       case 'ask': {
         const answer = await task.ask(node.key, { message: `${name} asks ${node.key}`, schema: Answer });
         return answer.action === 'accept' ? answer.content.answer : answer.action;
       }
       case 'event':
-        witness.surroundings.awaitsEvent(task.id, name, node.name);
+        witness.environment.awaitsEvent(task.id, name, node.name);
         return task.waitForEvent(node.name, { schema: z.string() });
       case 'until':
         return task.waitForCondition(
           node.name,
-          () => witness.surroundings.look(task.id, node.name) >= node.looks && node.name,
+          () => witness.environment.poll(task.id, node.name) >= node.polls && node.name,
           {
             every: '2s',
           },

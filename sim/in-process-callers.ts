@@ -1,6 +1,5 @@
 /**
- * Those who work with tasks without a connection: code in the servers that makes tasks of its own and answers what they
- * ask, and operators at their desks.
+ * Callers without a connection: code in the servers that creates tasks and answers their questions, and operators.
  */
 
 import { Refusal } from '../src/model/errors.ts';
@@ -11,15 +10,15 @@ import type { Random } from './random.ts';
 import type { Servers, SimServer } from './servers.ts';
 
 const owner = 'insider';
-const acts = { create: 40, hurry: 5, 'create again': 10, cancel: 6, retry: 8, purge: 8, look: 4 } as const;
+const acts = { create: 40, hurry: 5, 'create again': 10, cancel: 6, retry: 8, purge: 8, read: 4 } as const;
 type Act = keyof typeof acts;
 export const actKinds: readonly string[] = Object.keys(acts);
 
-export class Insiders {
+export class InProcessCallers {
   readonly #fleet: Servers;
   readonly #random: Random;
   readonly #count: (what: string) => void;
-  readonly #made: { readonly program: Program; id?: TaskId }[] = [];
+  readonly #created: { readonly program: Program; id?: TaskId }[] = [];
 
   constructor(fleet: Servers, count: (what: string) => void) {
     this.#fleet = fleet;
@@ -36,7 +35,7 @@ export class Insiders {
     outside.setTimer(() => this.#answer(), 1_500, true);
   }
 
-  /** Somebody in one of the servers acts; what the server cannot do is not done. */
+  /** Runs an action in a random live server. Errors are ignored. */
   #inside(what: string, act: (server: SimServer) => Promise<unknown>): void {
     const { servers, witness } = this.#fleet;
     const alive = servers.filter(({ process, tasks }) => tasks && !process.isDead);
@@ -53,19 +52,19 @@ export class Insiders {
     const { witness } = this.#fleet;
     switch (act) {
       case 'create': {
-        const program = randomProgram(this.#random, `insider${this.#made.length}`);
-        const made = { program };
-        this.#made.push(made);
-        return this.#inside(act, (server) => this.#create(server, made));
+        const program = randomProgram(this.#random, `insider${this.#created.length}`);
+        const created = { program };
+        this.#created.push(created);
+        return this.#inside(act, (server) => this.#create(server, created));
       }
       case 'hurry':
         return this.#inside(act, async ({ tasks }) => {
           const { id } = await tasks!.create('hurry', {}, { owner });
-          witness.acknowledged(id, 'was made by an insider');
+          witness.acknowledged(id, 'was created by an insider');
         });
       case 'create again':
-        if (this.#made.length === 0) return;
-        return this.#inside(act, (server) => this.#create(server, this.#random.pick(this.#made)));
+        if (this.#created.length === 0) return;
+        return this.#inside(act, (server) => this.#create(server, this.#random.pick(this.#created)));
       case 'cancel': {
         const task = this.#pick(({ phase }) => phase !== 'done');
         if (!task) return;
@@ -80,47 +79,47 @@ export class Insiders {
         if (!task) return;
         return this.#inside(act, async ({ tasks }) => {
           const again = await new Operator(tasks!).retry(task.id).catch(refusedOnly);
-          if (again) witness.acknowledged(again.id, 'was made by a retry');
+          if (again) witness.acknowledged(again.id, 'was created by a retry');
         });
       }
       case 'purge': {
         const task = this.#pick(() => true);
         if (!task) return;
-        // Whether it was done is for the witness to judge.
+        // The witness checks that the task was done.
         return this.#inside(act, ({ tasks }) => new Operator(tasks!).purge(task.id).catch(refusedOnly));
       }
-      case 'look':
+      case 'read':
         return this.#inside(act, async ({ tasks }) => {
-          const desk = new Operator(tasks!, { viewer: { owner } });
-          const { tasks: listed } = await desk.list({ limit: 20 });
+          const operator = new Operator(tasks!, { viewer: { owner } });
+          const { tasks: listed } = await operator.list({ limit: 20 });
           for (const { id } of listed)
             if ((witness.tasks.get(id)?.owner ?? owner) !== owner)
               witness.complain(`${id}: shown to another owner`);
           const [first] = listed;
-          if (first) await desk.details(first.id);
-          await desk.overview({ windowMs: 3_600_000 });
+          if (first) await operator.details(first.id);
+          await operator.overview({ windowMs: 3_600_000 });
         });
     }
   }
 
-  async #create({ tasks }: SimServer, made: { readonly program: Program; id?: TaskId }): Promise<void> {
+  async #create({ tasks }: SimServer, created: { readonly program: Program; id?: TaskId }): Promise<void> {
     const { witness } = this.#fleet;
-    const { program } = made;
+    const { program } = created;
     const idempotencyKey = `key of ${program.name}`;
     const { id } = await tasks!.create('play', { program }, { owner, idempotencyKey });
-    if (made.id !== undefined && made.id !== id && witness.tasks.has(made.id))
-      witness.complain(`${program.name}: made twice with one key`);
-    made.id = id;
-    witness.acknowledged(id, 'was made by an insider');
+    if (created.id !== undefined && created.id !== id && witness.tasks.has(created.id))
+      witness.complain(`${program.name}: created twice with one key`);
+    created.id = id;
+    witness.acknowledged(id, 'was created by an insider');
     const outcome = await tasks!.outcome(id);
     const expected = expectedOf(program);
     if (outcome.kind !== 'result' || !('result' in expected)) return;
     const { content } = outcome.value as unknown as { content: readonly { text: string }[] };
     if (content[0]?.text !== expected.result)
-      witness.complain(`${program.name}: its maker got ${content[0]?.text}`);
+      witness.complain(`${program.name}: its creator got ${content[0]?.text}`);
   }
 
-  /** Answers what the tasks of insiders ask. */
+  /** Answers the questions of insiders' tasks. */
   #answer(): void {
     const { witness } = this.#fleet;
     for (const task of witness.tasks.values()) {
@@ -136,7 +135,7 @@ export class Insiders {
             witness.acknowledged(task.id, `was answered ${key}`, ({ inputs }) =>
               inputs.some((input) => input.key === key && input.state !== 'open'),
             );
-            // Somebody else answers the same, a moment too late.
+            // Sends the same answer again, too late.
             if (this.#random.chance(0.3)) await tasks!.answer(task.id, answers).catch(refusedOnly);
           });
     }
@@ -150,7 +149,7 @@ export class Insiders {
   }
 }
 
-/** What the rules do not allow is no fault. */
+/** Refusals by the rules are expected. */
 function refusedOnly(error: unknown): undefined {
   if (error instanceof Refusal) return undefined;
   throw error;

@@ -1,4 +1,4 @@
-/** The world that the globals of this process stand for. To be imported before anything that keeps a global for itself. */
+/** Installs a world into the globals of this process. Import it before any module that stores a global. */
 import { replaceGlobals } from './globals.ts';
 import { World } from './world.ts';
 
@@ -6,7 +6,7 @@ let world = new World(0);
 
 replaceGlobals(() => world);
 
-/** Errors that nobody caught. What the dead do counts for nothing. */
+/** Uncaught errors fail the run, unless they come from a dead process. */
 process.on('uncaughtException', (error) => {
   if (!world.isRunning) {
     console.error(error);

@@ -1,7 +1,7 @@
 /**
- * A network between simulated processes: requests and answers of HTTP, with bodies that come in pieces. What travels on
- * one connection keeps its order, and may be late, lost or cut off; a request may arrive twice. Whoever talks to a dead
- * process is told so, after a while.
+ * A network between simulated processes: HTTP requests and answers with streamed bodies. Data on one connection keeps
+ * its order, but may be late, lost or cut off; a request may arrive twice. A connection to a dead process fails after a
+ * while.
  */
 import type { Random } from './random.ts';
 import type { SimProcess } from './world.ts';
@@ -11,10 +11,10 @@ interface Server {
   readonly handler: (request: Request) => Promise<Response>;
 }
 
-/** What may go wrong on the way; a share of one each. */
+/** The faults of the network, as probabilities. */
 export interface Weather {
-  /** The longest way, in milliseconds; the shortest is one. */
-  slowestMs: number;
+  /** The maximum delay in milliseconds; the minimum is 1. */
+  maxDelayMs: number;
   /** A request that never arrives. */
   lost: number;
   /** A request that arrives twice. */
@@ -23,7 +23,7 @@ export interface Weather {
   cut: number;
 }
 
-export const calm: Weather = { slowestMs: 5, lost: 0, doubled: 0, cut: 0 };
+export const calm: Weather = { maxDelayMs: 5, lost: 0, doubled: 0, cut: 0 };
 
 export class Network {
   readonly #random: Random;
@@ -36,7 +36,7 @@ export class Network {
     this.#random = random;
   }
 
-  /** Requests to this host are served by one of these. */
+  /** Sends requests for this host to a random one of these servers. */
   balance(host: string, servers: () => readonly Server[]): void {
     this.#hosts.set(host, servers);
   }
@@ -44,8 +44,8 @@ export class Network {
   /** The `fetch` of a process. */
   fetchOf(client: SimProcess): typeof fetch {
     return (input, init) => {
-      const asked = new Request(input as string | URL | Request, init);
-      return this.#fetch(client, asked, init?.signal ?? undefined);
+      const request = new Request(input as string | URL | Request, init);
+      return this.#fetch(client, request, init?.signal ?? undefined);
     };
   }
 
@@ -56,14 +56,14 @@ export class Network {
     const servers = this.#hosts.get(new URL(asked.url).host)?.() ?? [];
     const server = servers.length > 0 ? this.#random.pick(servers) : undefined;
     this.onRequest?.(
-      `${client.name} asks ${server?.process.name}: ${asked.method} ${body?.slice(0, 160) ?? ''}`,
+      `${client.name} sends to ${server?.process.name}: ${asked.method} ${body?.slice(0, 160) ?? ''}`,
     );
     const { promise, resolve, reject } = Promise.withResolvers<Response>();
     const failed = (why: string) => reject(new TypeError('fetch failed', { cause: new Error(why) }));
     const connection = new Connection(client, server?.process, () => this.#delay(), resolve, failed);
     signal?.addEventListener('abort', () => {
       reject(signal.reason);
-      this.onRequest?.(`${client.name} leaves ${body?.slice(0, 60) ?? asked.method}`);
+      this.onRequest?.(`${client.name} aborts ${body?.slice(0, 60) ?? asked.method}`);
       connection.leave(signal.reason);
     });
     if (!server || server.process.isDead) {
@@ -96,7 +96,7 @@ export class Network {
     return promise;
   }
 
-  /** In the server: sends the answer in pieces. */
+  /** In the server: sends the answer in chunks. */
   async #carry(connection: Connection, answered: Promise<Response>): Promise<void> {
     try {
       const { status, headers, body } = await answered;
@@ -123,11 +123,11 @@ export class Network {
   }
 
   #delay(): number {
-    return this.#random.between(1, this.weather.slowestMs);
+    return this.#random.between(1, this.weather.maxDelayMs);
   }
 }
 
-/** One request and its answer. Each direction keeps its order. */
+/** One request and its answer. Data keeps its order in each direction. */
 class Connection {
   readonly #client: SimProcess;
   readonly #server: SimProcess | undefined;
@@ -135,7 +135,7 @@ class Connection {
   readonly #resolve: (response: Response) => void;
   readonly #failed: (why: string) => void;
   readonly #left = new AbortController();
-  /** When the last thing sent in each direction arrives. */
+  /** The arrival time of the last message in each direction. */
   readonly #arrival = { client: 0, server: 0 };
   #body: ReadableStreamDefaultController<Uint8Array> | undefined;
   #isOver = false;
@@ -156,7 +156,7 @@ class Connection {
     client.atDeath.push(() => this.leave(new Error('The client is gone.')));
   }
 
-  /** In the server: aborted when the client has left. */
+  /** In the server: aborted when the client has aborted the request. */
   get left(): AbortSignal {
     return this.#left.signal;
   }

@@ -1,16 +1,16 @@
 /**
- * What the objects of a process hold, read as a debugger reads it, private fields included: once all work is over,
- * every collection must be as small as before it began.
+ * Measures the collections in the objects of a process with the debugger, including private fields. After all work has
+ * ended, every collection must be as small as before.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { Session } from 'node:inspector';
 import { join } from 'node:path';
 
-/** By the class and the field that a collection is in, or a counter. */
+/** Sizes of collections and counters by class and field. */
 export type Holdings = ReadonlyMap<string, number>;
 
-/** Memories that have a limit of their own, in number or in time. */
-const remembered = new Set([
+/** Caches with their own limit in size or time. */
+const caches = new Set([
   'DamagedTasks.#found',
   'DirectAnswers.#senders',
   'Gate.#goodHosts',
@@ -44,7 +44,7 @@ interface Properties {
   readonly internalProperties?: readonly Property[];
 }
 
-/** What is looked into now, where the debugger finds it. */
+/** The measured objects, where the debugger finds them. */
 const global = globalThis as { held?: { readonly root: unknown; readonly seen: Set<unknown> } };
 const session = new Session();
 session.connect();
@@ -59,11 +59,11 @@ export function holdingsOf(root: unknown): Holdings {
   return holdings;
 }
 
-/** What is held for longer than there was work for it. */
+/** Collections that are larger than before the work. */
 export function* leftOver(before: Holdings, after: Holdings): Generator<string> {
   for (const [place, size] of after) {
     const atRest = before.get(place) ?? 0;
-    if (size > atRest && !remembered.has(place)) yield `${place} holds ${size}, at rest ${atRest}`;
+    if (size > atRest && !caches.has(place)) yield `${place} holds ${size}, at rest ${atRest}`;
   }
 }
 
@@ -99,7 +99,7 @@ function properties(objectId: string): Properties {
   return post('Runtime.getProperties', { objectId, ownProperties: true });
 }
 
-/** The ids of the debugger differ at every look; the object itself is known. */
+/** The debugger assigns new ids at every read, so the objects themselves are compared. */
 function isNew(objectId: string): boolean {
   const functionDeclaration =
     'function () { return !held.seen.has(this) && held.seen.add(this) !== undefined; }';

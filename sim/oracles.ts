@@ -1,6 +1,6 @@
 /**
- * Sees everything from outside and judges it: what was committed, which steps began, what callers were promised and
- * what they saw. It knows no rule of the engine; it knows what was promised.
+ * Observes the simulation from outside and checks the guarantees: commits, started steps, and the promises and answers
+ * to callers. It uses none of the engine's rules.
  */
 import { createHash } from 'node:crypto';
 import type { TaskEvent } from '../src/model/event.ts';
@@ -10,29 +10,29 @@ import { Vault } from '../src/stores/sqlite/encryption/vault.ts';
 import { Rows } from '../src/stores/sqlite/tasks/rows.ts';
 import { brokenInvariants } from '../src/testing/invariants.ts';
 import type { SimDatabase } from './database.ts';
-import { Surroundings } from './environment.ts';
+import { Environment } from './environment.ts';
 import { hurryMs } from './handler.ts';
 import { type Expected, expectedOf, type Program } from './programs.ts';
 import type { SimProcess, World } from './world.ts';
 
-/** Whoever claims under this name, and until when others had to believe that it lives. */
+/** A claim of a worker, and when it was last renewed. */
 interface Claim {
   readonly epoch: number;
-  readonly holder: string;
+  readonly worker: string;
   renewedAt: number;
 }
 
-/** What this witness knows of a task besides what is stored. */
+/** Observations about a task that are not stored. */
 interface Known {
-  /** How often it was made. */
+  /** How often it was created. */
   readonly lives: number;
-  /** The last attempt that began of each step. */
+  /** The last started attempt of each step. */
   readonly attempts: Map<string, number>;
   /** Questions that were answered or withdrawn. */
   readonly settled: Set<string>;
   claim?: Claim;
   version: number;
-  /** The furthest part of its program that began. */
+  /** The furthest started part of its program. */
   furthest: number;
   deaths: number;
   hasRecorded: boolean;
@@ -46,13 +46,13 @@ export class Oracles {
   readonly violations: string[] = [];
   readonly trace: string[] = [];
   readonly #world: World;
-  readonly surroundings: Surroundings;
+  readonly environment: Environment;
   readonly #database: SimDatabase;
   readonly #rows: Rows;
   readonly #hash = createHash('sha256');
   readonly tasks = new Map<TaskId, Task>();
   readonly #known = new Map<TaskId, Known>();
-  readonly #begun = new Set<string>();
+  readonly #startedAttempts = new Set<string>();
   /** By the name of their program. */
   readonly #expected = new Map<string, Expected>();
   readonly #programs = new Map<TaskId, string>();
@@ -64,22 +64,22 @@ export class Oracles {
     readonly what: string;
     readonly holds: (task: Task) => boolean;
   }[] = [];
-  readonly #heard = new Map<SimProcess, Map<TaskId, number>>();
+  readonly #received = new Map<SimProcess, Map<TaskId, number>>();
   /** Called after each commit. */
   onCommit: () => void = () => {};
-  /** Called when a program begins, or begins again, as a task. */
+  /** Called when a task starts to play a program, or replays it. */
   onPlay: (id: TaskId, program: string) => void = () => {};
-  readonly #damaged = new Set<TaskId>();
-  /** No clock of any process is set or drifts. */
+  readonly #corrupt = new Set<TaskId>();
+  /** No clock is changed or drifts. */
   areClocksRight = true;
-  /** Attempts at steps that run, by task and process. */
+  /** The number of running step attempts, by task and process. */
   readonly #inFlight = new Map<string, number>();
   #position = 0;
   commits = 0;
 
   constructor(world: World, database: SimDatabase) {
     this.#world = world;
-    this.surroundings = new Surroundings(world, this);
+    this.environment = new Environment(world, this);
     this.#database = database;
     this.#rows = new Rows(database.outside, new Vault(database.outside, undefined, 'outside'));
   }
@@ -100,26 +100,26 @@ export class Oracles {
 
   // --- Commits --------------------------------------------------------------------------------------------
 
-  /** A transaction has just been committed, by whomever. */
+  /** Call after every committed transaction. */
   committed(): void {
     const touched = new Set<TaskId>();
-    for (const notice of this.#rows.commitsAfter(this.#position, 1_000_000)) {
-      this.#position = notice.seq;
+    for (const change of this.#rows.commitsAfter(this.#position, 1_000_000)) {
+      this.#position = change.seq;
       this.commits++;
-      this.#see(notice);
-      touched.add(notice.rootId);
+      this.#observe(change);
+      touched.add(change.rootId);
     }
     for (const root of touched) this.#checkTree(root);
     this.onCommit();
   }
 
-  #see({ taskId, version, at, events }: CommittedChange): void {
+  #observe({ taskId, version, at, events }: CommittedChange): void {
     const line = `${this.nameOf(taskId)} v${version} ${JSON.stringify(events)}`.replace(/~\d+/g, '');
     this.#hash.update(`${this.#world.time} ${at} ${taskId} ${line}\n`);
     this.note(line);
     const known = this.#knownOf(taskId, version);
     const isRemoval = events.some(({ type }) => type === 'removed');
-    // Of what was committed in one transaction with its removal, only the removal is left.
+    // If other commits share a transaction with the removal, only the removal remains.
     const isEndUnseen = isRemoval && version > known.version + 1;
     if (version !== known.version + 1 && !isEndUnseen)
       this.complain(`${this.nameOf(taskId)}: version ${version} follows version ${known.version}`);
@@ -142,7 +142,7 @@ export class Oracles {
     if (task.phase === 'done') this.#judgeEnd(task, known);
   }
 
-  /** A task that is made again under its key has the id that it had, and nothing else of what was removed. */
+  /** A task that is created again with the same key has the same id, but nothing else of the removed one. */
   #knownOf(id: TaskId, version: number): Known {
     const before = this.#known.get(id);
     if (before && !(before.isRemoved && version === 1)) return before;
@@ -158,16 +158,16 @@ export class Oracles {
       isRemoved: false,
     };
     this.#known.set(id, known);
-    for (const heard of this.#heard.values()) heard.delete(id);
+    for (const versions of this.#received.values()) versions.delete(id);
     return known;
   }
 
   #follow(id: TaskId, known: Known, event: TaskEvent): void {
     if (event.type === 'claimed') {
-      const { epoch, holder } = event;
+      const { epoch, holder: worker } = event;
       const { claim } = known;
-      if (claim) this.#judgeTakeOver(id, claim, holder);
-      known.claim = { epoch, holder, renewedAt: this.#world.time };
+      if (claim) this.#judgeTakeOver(id, claim, worker);
+      known.claim = { epoch, worker, renewedAt: this.#world.time };
     } else if (event.type === 'rested') {
       const { claim } = known;
       known.deaths++;
@@ -181,23 +181,23 @@ export class Oracles {
     known.settled.add(event.key);
   }
 
-  /** A live task is claimed again only after a kill, a stop, a release, or a silence as long as the lease. */
-  #judgeTakeOver(id: TaskId, { holder, renewedAt }: Claim, by: string): void {
-    const process = this.#database.processOf(holder);
+  /** A live task is claimed again only after a kill, a stop, a release, or no renewal for as long as the lease. */
+  #judgeTakeOver(id: TaskId, { worker, renewedAt }: Claim, by: string): void {
+    const process = this.#database.processOf(worker);
     if (process && !process.isDead && this.#inFlight.get(`${id} ${process.name}`))
-      if (by === holder)
-        return this.complain(`${this.nameOf(id)}: ${holder} claimed a task whose step it runs`);
-    if (!process || !this.#database.isOpen(holder)) return;
+      if (by === worker)
+        return this.complain(`${this.nameOf(id)}: ${worker} claimed a task whose step it runs`);
+    if (!process || !this.#database.isOpen(worker)) return;
     const silentMs = this.#world.time - renewedAt;
     if (silentMs < claimMs)
-      this.complain(`${this.nameOf(id)}: ${by} took it from ${holder}, silent for ${silentMs} ms only`);
+      this.complain(`${this.nameOf(id)}: ${by} took it from ${worker}, silent for ${silentMs} ms only`);
   }
 
   /** A renewal of these claims was committed. */
-  renewed(holder: string, ids: Iterable<TaskId>): void {
+  renewed(worker: string, ids: Iterable<TaskId>): void {
     for (const id of ids) {
       const claim = this.#known.get(id)?.claim;
-      if (claim?.holder === holder) claim.renewedAt = this.#world.time;
+      if (claim?.worker === worker) claim.renewedAt = this.#world.time;
     }
   }
 
@@ -238,7 +238,7 @@ export class Oracles {
     }
   }
 
-  /** It ends at its deadline, unless somebody cancels it, and not before. */
+  /** The task must end at its deadline, not before, unless it is cancelled. */
   #judgeHurry({ id, outcome, createdAt, finishedAt }: Task & { phase: 'done' }): void {
     if (outcome.kind === 'cancelled') return;
     if (outcome.kind !== 'failure') this.complain(`${this.nameOf(id)}: ended as ${outcome.kind}`);
@@ -259,7 +259,7 @@ export class Oracles {
 
   // --- Handlers -------------------------------------------------------------------------------------------
 
-  /** A program begins, or begins again, as this task. */
+  /** A task starts to play a program, or replays it. */
   plays(id: TaskId, program: Program, version: string): void {
     if (this.#world.current.isDead) return;
     const task = this.tasks.get(id);
@@ -270,15 +270,15 @@ export class Oracles {
     this.onPlay(id, program.name);
   }
 
-  /** An attempt at a step begins in the process that runs. */
+  /** A step attempt starts in the current process. Call the returned function at its end. */
   stepBegan(id: TaskId, pass: number, part: number, step: string, attempt: number): () => void {
     const nothing = () => {};
     if (this.#world.current.isDead) return nothing;
     const what = `${this.nameOf(id)}: step ${step}, attempt ${attempt}`;
     this.note(`${what} begins in ${this.#world.current.name}`);
     const key = `${id} ${this.#known.get(id)?.lives} ${pass} ${step} ${attempt}`;
-    if (this.#begun.has(key)) this.complain(`${what}: began twice under claim ${pass}`);
-    this.#begun.add(key);
+    if (this.#startedAttempts.has(key)) this.complain(`${what}: began twice under claim ${pass}`);
+    this.#startedAttempts.add(key);
     const known = this.#known.get(id);
     if (!known) {
       this.complain(`${what}: began before its task was committed`);
@@ -300,69 +300,70 @@ export class Oracles {
 
   // --- Feeds ----------------------------------------------------------------------------------------------
 
-  /** A process hears of a commit. */
-  heard(process: SimProcess, { taskId, version, events }: CommittedChange): void {
-    const heard = this.#heard.get(process) ?? new Map<TaskId, number>();
-    this.#heard.set(process, heard);
-    // A removal may be told again when another task has the id.
+  /** A process receives a change. */
+  received(process: SimProcess, { taskId, version, events }: CommittedChange): void {
+    const versions = this.#received.get(process) ?? new Map<TaskId, number>();
+    this.#received.set(process, versions);
+    // A removal may arrive again when a new task has the same id.
     if (events.some(({ type }) => type === 'removed')) {
-      if (version <= this.versionOf(taskId)) heard.set(taskId, Math.max(version, heard.get(taskId) ?? 0));
+      if (version <= this.versionOf(taskId))
+        versions.set(taskId, Math.max(version, versions.get(taskId) ?? 0));
       return;
     }
-    const last = heard.get(taskId);
-    // Of what was removed nothing else is told any more.
+    const last = versions.get(taskId);
+    // For a removed task, nothing but the removal arrives.
     if (last !== undefined && version > last + 1 && !this.#known.get(taskId)?.isRemoved)
       this.complain(`${this.nameOf(taskId)}: ${process.name} heard of version ${version} after ${last}`);
-    heard.set(taskId, Math.max(version, last ?? 0));
+    versions.set(taskId, Math.max(version, last ?? 0));
   }
 
-  /** What is stored of this task cannot be read for a while. */
-  damaged(id: TaskId, isCorrupt: boolean): void {
-    this.note(`${this.nameOf(id)}: its record is ${isCorrupt ? 'damaged' : 'restored'}`);
-    if (isCorrupt) this.#damaged.add(id);
-    else this.#damaged.delete(id);
+  /** The stored record of this task is corrupt, or was restored. */
+  setCorrupt(id: TaskId, isCorrupt: boolean): void {
+    this.note(`${this.nameOf(id)}: its record is ${isCorrupt ? 'corrupt' : 'restored'}`);
+    if (isCorrupt) this.#corrupt.add(id);
+    else this.#corrupt.delete(id);
   }
 
   isCorrupt(id: TaskId): boolean {
-    return this.#damaged.has(id);
+    return this.#corrupt.has(id);
   }
 
   // --- Promises -------------------------------------------------------------------------------------------
 
-  /** Somebody was told that this is so: it must be found again for as long as the task is kept. */
+  /** A caller received this acknowledgement: it must hold for as long as the task is kept. */
   acknowledged(id: TaskId, what: string, holds: (task: Task) => boolean = () => true): void {
     if (this.#world.current.isDead) return;
     this.note(`${this.nameOf(id)}: ${what}`);
     this.#acknowledged.push({ id, what, holds });
   }
 
-  /** Somebody may have cancelled this task, or what plays this program. */
+  /** Somebody may have cancelled this task, or the task of this program. */
   mayCancel(what: TaskId | string): void {
     this.#cancelled.add(what);
   }
 
-  /** It is called by a client without tasks. Whether that client gets its result, the client itself knows. */
+  /** A plain client calls this program. That client itself checks the result. */
   isPlain(program: string): void {
     this.#plain.add(program);
   }
 
-  /** Nobody waits for what plays this program, and what it asks is answered by nobody. */
+  /** Nobody waits for the task of this program or answers its questions. */
   isGivenUp(program: string, why: string): void {
     this.note(`${program}: ${why}`);
     this.#givenUp.add(program);
   }
 
-  /** The tasks that should end, and have not. */
+  /** Tasks that should have ended but have not. */
   *unfinished(): Generator<Task> {
     for (const task of this.tasks.values())
-      if (task.phase !== 'done' && !this.#isForsaken(task.rootId)) yield task;
+      if (task.phase !== 'done' && !this.#isAbandoned(task.rootId)) yield task;
   }
 
   /**
-   * Its caller left, or it asked a plain client that is gone: only the same session could join it and answer. While a
-   * task of the tree runs or is due, the tree is not at rest.
+   * The caller left, or the questions went to a plain client that is gone: only the same session could join the call
+   * and answer. While a task of the tree runs or is due, the tree is still active.
    */
-  #isForsaken(rootId: TaskId): boolean {
+  #isAbandoned(rootId: TaskId): boolean {
     const program = this.#programs.get(rootId) ?? '';
     if (!this.#givenUp.has(program) && !this.#plain.has(program)) return false;
     let isWaiting = false;
@@ -374,18 +375,18 @@ export class Oracles {
     return isWaiting;
   }
 
-  /** At the end, when nothing disturbs any more. */
+  /** The final checks, after all faults. */
   judge(): void {
     this.committed();
     for (const { id, what, holds } of this.#acknowledged) {
       const task = this.tasks.get(id);
       if (!task && !this.#known.get(id)?.isRemoved)
-        this.complain(`${this.nameOf(id)}: ${what}, and is not there`);
-      else if (task && !holds(task)) this.complain(`${this.nameOf(id)}: ${what}, and it is not so`);
+        this.complain(`${this.nameOf(id)}: ${what}, but is missing`);
+      else if (task && !holds(task)) this.complain(`${this.nameOf(id)}: ${what}, but that is not true`);
     }
-    for (const [process, heard] of this.#heard)
+    for (const [process, versions] of this.#received)
       if (!process.isDead)
-        for (const [id, version] of heard)
+        for (const [id, version] of versions)
           if (version < this.versionOf(id))
             this.complain(
               `${this.nameOf(id)}: ${process.name} heard of version ${version} last, of ${this.versionOf(id)}`,
@@ -407,24 +408,24 @@ export class Oracles {
     return this.#programs.get(id);
   }
 
-  /** Whether a task plays this program, or has played it. */
+  /** Whether a task has started to play this program. */
   hasPlayed(program: string): boolean {
     return this.#expected.has(program);
   }
 }
 
-/** How long the workers' leases are: short, because what waits for them to expire costs a simulation time. */
+/** The lease of workers: short, because waiting for it to expire costs simulation time. */
 export const leaseMs = 3_000;
 
-/** Others wait three leases before they take a task from a process that is alive; a clock may be two percent too fast. */
+/** Others wait three leases before they take a task from a live process; a clock may be two percent fast. */
 const claimMs = leaseMs * 3 * 0.97;
 
 function stateOf(task: Task): string {
   const open = task.inputs.filter(({ state }) => state === 'open').map(({ key }) => key);
-  const holder = 'worker' in task ? task.worker?.name : undefined;
+  const worker = 'worker' in task ? task.worker?.name : undefined;
   return [
     task.phase,
-    holder && `held by ${holder}`,
+    worker && `worker ${worker}`,
     open.length > 0 && `asks ${open}`,
     task.blocked && `stuck: ${task.blocked.message}`,
   ]

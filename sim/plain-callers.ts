@@ -1,6 +1,6 @@
 /**
- * Hosts that know no tasks: they call a tool and wait. If they are handed over, they follow the task with plain tools; if
- * the connection is lost, or the host itself dies, they send the same call again.
+ * Hosts without tasks: they call a tool and wait. After a hand-over they follow the task with plain tools. If the
+ * connection is lost or the host dies, they send the same call again.
  */
 
 import { readEvents } from '../src/dialects/event-stream.ts';
@@ -12,23 +12,23 @@ import type { Random } from './random.ts';
 import { type OwnerName, type Servers, tokens } from './servers.ts';
 import type { SimProcess } from './world.ts';
 
-const manners = { 'plain call': 50, 'plain crash': 25, 'plain cancel': 10, 'plain again': 15 } as const;
-type Manner = keyof typeof manners;
+const behaviours = { 'plain call': 50, 'plain crash': 25, 'plain cancel': 10, 'plain again': 15 } as const;
+type Behaviour = keyof typeof behaviours;
 export const plainKinds: readonly string[] = [
-  ...Object.keys(manners),
+  ...Object.keys(behaviours),
   'handed over',
   'joined',
   'cancelled elsewhere',
 ];
 
 const handedOverKey = 'dev.holdfast/handed-over';
-/** A host that was answered waits that long before it makes the same call on purpose. */
+/** After an answer, a host waits this long before it intentionally makes the same call again. */
 const betweenCallsMs = 25_000;
 
 interface Call {
   readonly program: Program;
-  readonly manner: Manner;
-  /** The answer that named a task: it is in the transcript of the conversation, which outlives the host. */
+  readonly behaviour: Behaviour;
+  /** The answer with the task id. It is part of the conversation, which outlives the host. */
   handedOver?: JsonObject;
   isOver: boolean;
 }
@@ -48,8 +48,8 @@ export class PlainCaller {
   readonly #name: string;
   readonly #count: (what: string) => void;
   readonly #calls: Call[] = [];
-  /** Whether its client can be asked; otherwise its model answers with a tool. */
-  readonly #canBeAsked: boolean;
+  /** Whether its client supports elicitation; otherwise its model answers with a tool. */
+  readonly #canAnswer: boolean;
   #process: SimProcess;
   #session: Promise<string> | undefined;
   #sent = 0;
@@ -61,11 +61,11 @@ export class PlainCaller {
     this.#random = fleet.world.random();
     this.#name = name;
     this.#count = count;
-    this.#canBeAsked = this.#random.chance(0.5);
+    this.#canAnswer = this.#random.chance(0.5);
     this.#process = fleet.world.process(name);
   }
 
-  /** The calls that are not over. */
+  /** The calls that have not ended. */
   get open(): readonly string[] {
     return this.#calls.filter(({ isOver }) => !isOver).map(({ program }) => program.name);
   }
@@ -74,16 +74,17 @@ export class PlainCaller {
     const { outside } = this.#fleet.world;
     for (let n = 0; n < calls; n++) {
       const program = randomProgram(this.#random, `${this.#name}${n}`, 1);
-      const manner = this.#random.weighted(manners);
-      const call: Call = { program, manner, isOver: false };
+      const behaviour = this.#random.weighted(behaviours);
+      const call: Call = { program, behaviour, isOver: false };
       this.#fleet.witness.isPlain(program.name);
       this.#calls.push(call);
       outside.setTimer(
         () => {
-          this.#count(manner);
-          this.#fleet.witness.note(`${program.name} is called by a client without tasks: ${manner}`);
-          this.#see(call);
-          if (manner === 'plain crash') outside.setTimer(() => this.#crash(), this.#random.between(1, 8_000));
+          this.#count(behaviour);
+          this.#fleet.witness.note(`${program.name} is called by a client without tasks: ${behaviour}`);
+          this.#run(call);
+          if (behaviour === 'plain crash')
+            outside.setTimer(() => this.#crash(), this.#random.between(1, 8_000));
         },
         this.#random.between(100, 15_000),
       );
@@ -96,15 +97,15 @@ export class PlainCaller {
     this.#process.kill();
     this.#session = undefined;
     this.#process = this.#fleet.world.process(`${this.#name}${"'".repeat(this.#lives++)}`);
-    for (const call of this.#seen) if (!call.isOver) this.#see(call);
+    for (const call of this.#started) if (!call.isOver) this.#run(call);
   }
 
-  readonly #seen = new Set<Call>();
+  readonly #started = new Set<Call>();
 
-  #see(call: Call): void {
-    this.#seen.add(call);
+  #run(call: Call): void {
+    this.#started.add(call);
     this.#process.receive(() => {
-      this.#toTheEnd(call).then(
+      this.#complete(call).then(
         () => (call.isOver = true),
         (error) => {
           call.isOver = true;
@@ -114,33 +115,33 @@ export class PlainCaller {
     }, 1);
   }
 
-  async #toTheEnd(call: Call): Promise<void> {
-    const { program, manner } = call;
+  async #complete(call: Call): Promise<void> {
+    const { program, behaviour } = call;
     const { plainCalls } = this.#fleet;
-    if (manner === 'plain cancel') return this.#cancelled(program);
+    if (behaviour === 'plain cancel') return this.#cancelled(program);
     const { server = '', trace = '' } = await this.#called(call);
-    if (manner !== 'plain again') return;
+    if (behaviour !== 'plain again') return;
     await pause(betweenCallsMs);
     const { witness } = this.#fleet;
-    // A server that died may not have recorded that its answer was delivered.
+    // A dead server may not have recorded that its answer was delivered.
     const wasAlive = plainCalls.isAlive(server);
     if (wasAlive && plainCalls.isJoinable(trace))
-      witness.complain(`${program.name}: its answer was delivered, and its task can still be joined`);
+      witness.complain(`${program.name}: its answer was delivered, but its task can still be joined`);
     const mayJoin = plainCalls.hasLost(program.name);
     const before = plainCalls.rootsOf(program.name);
     delete call.handedOver;
     await this.#called(call);
     if (wasAlive && !mayJoin && plainCalls.rootsOf(program.name) === before)
-      witness.complain(`${program.name}: called again on purpose, and did not run again`);
+      witness.complain(`${program.name}: called again on purpose, but did not run again`);
   }
 
-  /** Sends the call until it is answered, and gives which server answered which of the calls. */
+  /** Sends the call until it is answered; returns the server and the trace of the answered call. */
   async #called(call: Call): Promise<{ readonly server?: string; readonly trace?: string }> {
     const { program } = call;
     const input = { program: program as unknown as JsonObject };
     let by: { readonly server?: string; readonly trace?: string } = {};
     if (!call.handedOver) {
-      const answered = await this.#insist(program.name, () =>
+      const answered = await this.#retry(program.name, () =>
         this.#tool('play', input, this.#callOf(program)),
       );
       const { reply, server, trace } = answered;
@@ -158,7 +159,7 @@ export class PlainCaller {
     return by;
   }
 
-  /** What a model does: it calls what it is told to call next. */
+  /** Acts as a model: follows the task with the tools named in each answer. */
   async #followed(program: string, taskId: string, handedOver: JsonObject): Promise<Reply> {
     for (let shown = handedOver; ; ) {
       const { questions = [] } = shown.structuredContent as { questions?: readonly Asked[] };
@@ -166,10 +167,10 @@ export class PlainCaller {
         answer ? [[key, { action: 'accept', content: answerContent(message) }]] : [],
       );
       if (answers.length > 0)
-        await this.#insist(program, () =>
+        await this.#retry(program, () =>
           this.#tool('task_answer', { taskId, answers: Object.fromEntries(answers) }),
         );
-      const { reply } = await this.#insist(program, () => this.#tool('task_wait', { taskId }));
+      const { reply } = await this.#retry(program, () => this.#tool('task_wait', { taskId }));
       if (taskIn(reply.result) === undefined) return reply;
       shown = reply.result!;
     }
@@ -180,12 +181,12 @@ export class PlainCaller {
     const id = this.#nextId();
     const input = { program: program as unknown as JsonObject };
     const answered = this.#tool('play', input, this.#callOf(program), id).catch(() => undefined);
-    // Most calls end soon, and some last until they are handed over.
+    // Most calls end soon, and some last until the hand-over.
     await pause(this.#random.between(1, this.#random.chance(0.7) ? 1_000 : 6_000));
     witness.mayCancel(program.name);
-    await this.#tell({ method: 'notifications/cancelled', params: { requestId: id } }).catch(() => {});
+    await this.#sendMessage({ method: 'notifications/cancelled', params: { requestId: id } }).catch(() => {});
     await Promise.race([answered, pause(30_000)]);
-    // Nobody waits for it: it may have been handed over, or never have been cancelled.
+    // Nobody waits for it: it may have been handed over, or not have been cancelled.
     witness.isGivenUp(program.name, 'its caller cancelled it and left');
   }
 
@@ -202,14 +203,14 @@ export class PlainCaller {
 
   // --- The wire -------------------------------------------------------------------------------------------
 
-  /** Whatever went wrong on the way, the call is sent again: the host knows nothing better. */
-  async #insist(what: string, act: () => Promise<Answered>): Promise<Answered> {
+  /** Sends the call again after any failure. */
+  async #retry(what: string, act: () => Promise<Answered>): Promise<Answered> {
     for (let tries = 0; ; tries++) {
       try {
         const answered = await act();
         const { error } = answered.reply;
         if (!error || !/store|available|recorded|again/i.test(error.message) || tries > 200) return answered;
-        this.#fleet.witness.note(`${what}: its caller was told ${error.message}`);
+        this.#fleet.witness.note(`${what}: its caller received ${error.message}`);
       } catch (error) {
         this.#fleet.witness.note(`${what}: its caller lost its connection: ${error}`);
         if (error instanceof SessionGone) this.#session = undefined;
@@ -231,7 +232,7 @@ export class PlainCaller {
     return { server, trace: headers.traceparent, reply: await this.#replyTo(id, response) };
   }
 
-  /** By its trace the task that is made for it is known. */
+  /** The trace identifies the task that is created for the call. */
   #callOf({ name }: Program): Record<string, string> {
     const id = this.#random.bytes(24).toString('hex');
     return { [callHeader]: name, traceparent: `00-${id.slice(0, 32)}-${id.slice(32)}-00` };
@@ -257,11 +258,11 @@ export class PlainCaller {
   #answer(id: unknown, message: string): void {
     const result = { action: 'accept', content: answerContent(message) };
     void pause(this.#random.between(1, 3_000))
-      .then(() => this.#tell({ id, result } as JsonObject))
+      .then(() => this.#sendMessage({ id, result } as JsonObject))
       .catch(() => {});
   }
 
-  async #tell(message: JsonObject): Promise<void> {
+  async #sendMessage(message: JsonObject): Promise<void> {
     await (await this.#post(message)).body?.cancel();
   }
 
@@ -275,7 +276,7 @@ export class PlainCaller {
   }
 
   async #opened(): Promise<string> {
-    const capabilities = this.#canBeAsked ? { elicitation: {} } : {};
+    const capabilities = this.#canAnswer ? { elicitation: {} } : {};
     const clientInfo = { name: this.#name, version: '1' };
     const params = { protocolVersion: '2025-06-18', capabilities, clientInfo };
     const response = await this.#send({ id: this.#nextId(), method: 'initialize', params });
@@ -316,7 +317,7 @@ interface Asked {
   readonly answer?: JsonObject;
 }
 
-/** The task that an answer tells of; undefined if it is the tool's own result. */
+/** The task id in an answer; undefined if the answer is the tool's own result. */
 function taskIn(result: JsonObject | undefined): string | undefined {
   const meta = result?._meta as Record<string, { taskId: string }> | undefined;
   return result?.isError ? undefined : meta?.[handedOverKey]?.taskId;

@@ -1,12 +1,12 @@
-/** Judges what becomes of calls by clients without tasks: which task answers which call. */
+/** Checks calls by plain clients: which task answers which call. */
 import { joinOf, processAnswering, type Task, type TaskId } from '../src/model/task.ts';
 import type { SimDatabase } from './database.ts';
 import type { Oracles } from './oracles.ts';
 import type { SimServer } from './servers.ts';
 
-/** On a call by a client without tasks: the program that it is to play. */
+/** A header of plain calls: the program to play. */
 export const callHeader = 'x-simulated-call';
-/** On its answer: the server that gave it. */
+/** A header of answers: the server. */
 export const answeredBy = 'x-simulated-server';
 
 interface Row {
@@ -20,7 +20,7 @@ export class PlainCalls {
   readonly #count: (what: string) => void;
   /** By program. */
   readonly #roots = new Map<string, Set<TaskId>>();
-  /** Tasks that have been there to join since a call arrived, by the trace of the call. */
+  /** Tasks that could be joined when a call arrived, by trace of the call. */
   readonly #lostFor = new Map<string, Set<TaskId>>();
   readonly #doubled = new Set<string>();
   readonly #answered = new Map<TaskId, string | null>();
@@ -40,7 +40,7 @@ export class PlainCalls {
     return this.#roots.get(program)?.size ?? 0;
   }
 
-  /** Whether the task that was made for a call can be joined. Of a call that arrived twice there may be another one. */
+  /** Whether the task of a call can be joined. A call that arrived twice may have another task. */
   isJoinable(trace: string): boolean {
     if (this.#doubled.has(trace)) return false;
     return this.#rows().some(({ id }) => this.#witness.tasks.get(id)?.origin.trace?.traceparent === trace);
@@ -58,7 +58,7 @@ export class PlainCalls {
     return process !== undefined && !process.isDead;
   }
 
-  /** Serves a request, and notes whether it should join a lost call. */
+  /** Serves a request, and records which lost calls it should join. */
   async serve(
     request: Request,
     server: SimServer,
@@ -66,7 +66,7 @@ export class PlainCalls {
   ): Promise<Response> {
     const program = request.headers.get(callHeader);
     if (program === null) return answer(request);
-    // A call that arrives twice has one trace: the second is not judged, because the first may join.
+    // Both arrivals of a duplicated call have the same trace. The second is not checked, because the first may join.
     const trace = request.headers.get('traceparent')!;
     if (this.#lostFor.has(trace)) this.#doubled.add(trace);
     this.#lostFor.set(trace, new Set(this.#doubled.has(trace) ? [] : this.#lost(program, server)));
@@ -76,7 +76,7 @@ export class PlainCalls {
     return new Response(response.body, { status: response.status, headers });
   }
 
-  /** Tasks of this program whose call was lost, and that this server's next call may join. */
+  /** Tasks of this program with a lost call that a new call to this server may join. */
   #lost(program: string, { running }: SimServer): TaskId[] {
     return this.#rows().flatMap(({ id, answering }) => {
       const task = this.#witness.tasks.get(id);
@@ -99,7 +99,7 @@ export class PlainCalls {
     return [...this.#witness.tasks.values()].filter((task) => task.rootId === rootId);
   }
 
-  /** Nobody answers it, or the process that did is dead. A call that was cancelled is not lost: no other joins it. */
+  /** True if no live process answers the call. A cancelled call is not lost: no other call joins it. */
   #isLost(answering: string | null): boolean {
     const process = answering === null ? undefined : processAnswering(answering);
     return process !== '' && (process === undefined || !this.isAlive(process));
@@ -109,14 +109,14 @@ export class PlainCalls {
     return this.#answering.all() as unknown as Row[];
   }
 
-  /** A task is taken only from a server that is dead, or that has left it. */
+  /** Checks that a task is taken only from a dead server, or from one that gave it up. */
   #committed(): void {
     const rows = this.#rows();
     for (const { id, answering: now } of rows) {
       const before = this.#answered.get(id);
       this.#answered.set(id, now);
       if (before === undefined || now === before) continue;
-      // An earlier call may take it first, and be lost once more: a later one does not wait for that.
+      // An earlier call may join first and be lost again; a later call does not wait for that.
       for (const lost of this.#lostFor.values()) lost.delete(id);
       if (now === null) continue;
       if (processAnswering(now) === '') {
@@ -140,7 +140,7 @@ export class PlainCalls {
     const rows = new Map(this.#rows().map((row) => [row.id, row.answering]));
     for (const lost of this.#lostFor.get(task.origin.trace?.traceparent ?? '') ?? []) {
       const answering = rows.get(lost);
-      // Since the call arrived, the task may have asked.
+      // The task may have asked a question since the call arrived.
       if (
         answering !== undefined &&
         this.#isReadable(lost) &&
@@ -148,12 +148,12 @@ export class PlainCalls {
         this.#isLost(answering)
       )
         this.#witness.complain(
-          `${this.#witness.nameOf(id)}: made for a repeated call, though ${this.#witness.nameOf(lost)} was there to join`,
+          `${this.#witness.nameOf(id)}: created for a repeated call, although ${this.#witness.nameOf(lost)} was there to join`,
         );
     }
   }
 
-  /** At the end nobody waits for an answer. */
+  /** The final check: no call still waits for an answer. */
   judge(): void {
     for (const { id, answering } of this.#rows())
       if (!this.#isLost(answering) && processAnswering(answering!) !== '')

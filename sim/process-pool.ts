@@ -1,13 +1,13 @@
-/** As many processes as there are cores, each of which simulates one seed after the other. */
+/** One process per core; each simulates one seed after the other. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import type { Order, Simulated } from './worker.ts';
 
-/** A larger young generation collects short-lived garbage at little cost; code that runs for seconds is compiled at once. */
+/** A larger young generation makes short-lived garbage cheap; the baseline compiler suits short runs. */
 const engine = ['--max-semi-space-size=64', '--always-sparkplug'];
 
-/** A simulated process that is killed leaves its objects in the real one, about 5 MB for each seed. */
+/** Killed simulated processes leave their objects in the real one, about 5 MB per seed. */
 const seedsPerProcess = 100;
 
 const program = new URL('worker.ts', import.meta.url);
@@ -19,14 +19,14 @@ export class ProcessPool {
     this.#isTraced = isTraced;
   }
 
-  /** Runs until there is no next seed. Reports the results in the order of the seeds. */
-  async simulate(next: () => number | undefined, tell: (simulated: Simulated) => void): Promise<void> {
+  /** Runs until there is no next seed, and reports the results in the order of seeds. */
+  async simulate(next: () => number | undefined, report: (simulated: Simulated) => void): Promise<void> {
     const waiting = new Map<number, Simulated | undefined>();
     const inOrder = () => {
       for (const [seed, simulated] of waiting) {
         if (!simulated) return;
         waiting.delete(seed);
-        tell(simulated);
+        report(simulated);
       }
     };
     const work = async () => {

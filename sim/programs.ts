@@ -1,7 +1,7 @@
 /**
- * Random handlers, as trees of calls. A tree travels as the input of its task, so that every process runs the same one,
- * and what comes of it is known beforehand: whatever happens in between, the task must end with that, be cancelled, or
- * meet its deadline.
+ * Random handlers as trees of calls. A tree is the input of its task, so that every process runs the same one, and its
+ * result is known in advance: despite all faults, the task must end with this result, be cancelled, or meet its
+ * deadline.
  */
 import type { Random } from './random.ts';
 
@@ -16,13 +16,13 @@ export type Node =
   | { readonly do: 'sleep'; readonly name: string; readonly ms: number }
   | { readonly do: 'ask'; readonly key: string }
   | { readonly do: 'event'; readonly name: string }
-  | { readonly do: 'until'; readonly name: string; readonly looks: number }
+  | { readonly do: 'until'; readonly name: string; readonly polls: number }
   | { readonly do: 'subtask'; readonly program: Program }
   | { readonly do: 'all'; readonly parts: readonly Node[] }
   | { readonly do: 'report'; readonly done: number }
-  /** Ends its process, so many times. */
+  /** Ends its process `deaths` times. */
   | { readonly do: 'poison'; readonly name: string; readonly deaths: number }
-  /** Whatever JavaScript lets one throw. */
+  /** Throws any kind of value. */
   | { readonly do: 'throw'; readonly what: Thrown };
 
 const thrown = ['error', 'text', 'nothing', 'null', 'object', 'function'] as const;
@@ -33,7 +33,7 @@ export interface Program {
   readonly parts: readonly Node[];
 }
 
-/** Attempts at a step: enough for those that fail at first. */
+/** The attempts of a step: enough for those that fail at first. */
 export const attempts = 4;
 
 export function randomProgram(random: Random, name: string, depth = 2): Program {
@@ -65,7 +65,7 @@ export function randomProgram(random: Random, name: string, depth = 2): Program 
       case 'event':
         return { do: kind, name: `e${++keys.events}` };
       case 'until':
-        return { do: kind, name: `u${++keys.steps}`, looks: random.between(1, 3) };
+        return { do: kind, name: `u${++keys.steps}`, polls: random.between(1, 3) };
       case 'subtask':
         return { do: kind, program: randomProgram(random, `${name}.${++keys.children}`, depth - 1) };
       case 'all':
@@ -81,13 +81,13 @@ export function randomProgram(random: Random, name: string, depth = 2): Program 
   return { name, parts: Array.from({ length: random.between(1, 4) }, () => leaf(depth)) };
 }
 
-/** What people answer, and what comes from outside, follows from who is asked for what. */
+/** Answers and event values are derived from the program's name and the key. */
 export const answerTo = (name: string, key: string) => `${name}?${key}`;
 export const eventOf = (name: string, event: string) => `${name}!${event}`;
 
 export type Expected = { readonly result: string } | { readonly fails: true };
 
-/** What comes of a program that nobody disturbs for good. */
+/** The result of a program, unless it is cancelled or meets its deadline. */
 export function expectedOf({ name, parts }: Program): Expected {
   const values: string[] = [];
   for (const part of parts) {
@@ -123,7 +123,7 @@ function givenBy(name: string, node: Node): string | undefined {
   }
 }
 
-/** All programs in it: those of its subtasks too. */
+/** The program and all programs of its subtasks. */
 export function* programsIn(program: Program): Generator<Program> {
   yield program;
   const inside = (nodes: readonly Node[]): Program[] =>

@@ -1,4 +1,4 @@
-/** A stream of numbers that follows from its seed alone (sfc32), and choices made with it. */
+/** A deterministic stream of random numbers (sfc32), and choices made with it. */
 export class Random {
   #a: number;
   #b: number;
@@ -12,7 +12,7 @@ export class Random {
     for (let i = 0; i < 15; i++) this.next();
   }
 
-  /** A whole number of 32 bits. */
+  /** An unsigned 32-bit integer. */
   next(): number {
     const sum = (((this.#a + this.#b) >>> 0) + this.#count++) >>> 0;
     this.#a = this.#b ^ (this.#b >>> 9);
@@ -26,12 +26,12 @@ export class Random {
     return this.next() / 2 ** 32;
   }
 
-  /** A whole number from `least` to `most`. */
-  between(least: number, most: number): number {
-    return least + Math.floor(this.fraction() * (most - least + 1));
+  /** A whole number from `min` to `max`. */
+  between(min: number, max: number): number {
+    return min + Math.floor(this.fraction() * (max - min + 1));
   }
 
-  /** True so often. */
+  /** True with this probability. */
   chance(share: number): boolean {
     return this.fraction() < share;
   }
@@ -40,7 +40,7 @@ export class Random {
     return from[this.between(0, from.length - 1)]!;
   }
 
-  /** One of several, each as often as its weight says. */
+  /** One of several, with probabilities by weight. */
   weighted<T extends string>(weights: Readonly<Record<T, number>>): T {
     const entries = Object.entries(weights) as [T, number][];
     let left = this.fraction() * entries.reduce((sum, [, weight]) => sum + weight, 0);

@@ -1,12 +1,12 @@
-/** One seed, from the first process to the verdict. */
+/** One seed, from the first process to the final checks. */
 import { Refusal } from '../src/model/errors.ts';
 import { useRuntime } from '../src/runtime/runtime.ts';
-import { Stranger } from './attacker.ts';
-import { Caller, speeches } from './callers.ts';
+import { Attacker } from './attacker.ts';
+import { Caller, dialects } from './callers.ts';
 import { SimDatabase } from './database.ts';
 import { type Fault, faultsEndAt, inject, planOf } from './faults.ts';
 import { escaped } from './globals.ts';
-import { Insiders } from './in-process-callers.ts';
+import { InProcessCallers } from './in-process-callers.ts';
 import { enter } from './install-world.ts';
 import { Network } from './network.ts';
 import { Oracles } from './oracles.ts';
@@ -23,7 +23,7 @@ export interface Outcome {
   readonly commits: number;
   readonly hash: string;
   readonly faults: readonly Fault[];
-  /** Those of them that did not happen. */
+  /** Indexes of faults that were left out. */
   readonly leftOut: ReadonlySet<number>;
   /** How often each fault and each kind of call occurred. */
   readonly counts: Readonly<Record<string, number>>;
@@ -34,9 +34,9 @@ export interface Outcome {
 }
 
 export interface SimulationOptions {
-  /** The faults, by their place in the plan, that do not happen. */
+  /** Indexes of faults to leave out. */
   readonly leaveOut?: ReadonlySet<number>;
-  /** Notes every request, too. */
+  /** Also records every request. */
   readonly isTraced?: boolean;
 }
 
@@ -63,13 +63,13 @@ export async function simulate(
   fleet.start(size);
   const callers = Array.from({ length: 4 }, (_, n) => {
     const owner: OwnerName = n % 2 === 0 ? 'ada' : 'bob';
-    return new Caller(fleet, `caller${n}-`, owner, plan.pick(speeches), count);
+    return new Caller(fleet, `caller${n}-`, owner, plan.pick(dialects), count);
   });
   const plainCaller = new PlainCaller(fleet, 'plain-', plan.pick(['ada', 'bob'] as const), count);
   for (const caller of callers) caller.start(plan.between(2, 4));
   plainCaller.start(plan.between(2, 4));
-  new Insiders(fleet, count).start(plan.between(21, 31));
-  new Stranger(fleet, count).start(plan.between(3, 8));
+  new InProcessCallers(fleet, count).start(plan.between(21, 31));
+  new Attacker(fleet, count).start(plan.between(3, 8));
   const faults = planOf(world.random(), size);
   witness.areClocksRight = !faults.some(({ kind }) => kind === 'clock jump' || kind === 'drift');
   for (const [n, fault] of faults.entries())
@@ -82,15 +82,15 @@ export async function simulate(
   world.outside.setTimer(
     () => {
       const server = fleet.servers.find(({ process, tasks }) => tasks && !process.isDead);
-      for (const awaited of witness.surroundings.awaitedEvents)
+      for (const awaited of witness.environment.awaitedEvents)
         server?.process.receive(() => {
           count('event');
           const { id, program, event } = awaited;
           server.tasks?.sendEvent(id, event, eventOf(program, event)).then(
-            () => witness.surroundings.eventCame(awaited),
+            () => witness.environment.eventCame(awaited),
             (error) => {
-              witness.note(`${program}: event ${event} did not come: ${error}`);
-              if (error instanceof Refusal) witness.surroundings.eventCame(awaited);
+              witness.note(`${program}: event ${event} was not sent: ${error}`);
+              if (error instanceof Refusal) witness.environment.eventCame(awaited);
             },
           );
         }, 1);
@@ -105,15 +105,15 @@ export async function simulate(
     witness.unfinished().next().done === true;
   try {
     await world.run(isOver, hour);
-    // The last changes reach their subscribers.
+    // Lets the last changes reach their subscribers.
     await world.run(() => false, 5_000);
   } catch (error) {
     witness.complain(`uncaught: ${(error as Error).stack}`);
   }
   witness.judge();
   plainCalls.judge();
-  fleet.weigh();
-  for (const kind of escaped()) witness.complain(`something ran outside of the simulation: ${kind}`);
+  fleet.checkObjectSizes();
+  for (const kind of escaped()) witness.complain(`something ran outside the simulation: ${kind}`);
   for (const { open } of [...callers, plainCaller])
     for (const name of open) witness.complain(`${name}: its caller still waits`);
   database.close();

@@ -1,4 +1,4 @@
-/** The servers of a simulation: each a process with its own tasks, worker and HTTP face, on one database. */
+/** The servers of a simulation: each is a process with tasks, worker and HTTP handler. All share one database. */
 import { McpServer } from '@modelcontextprotocol/server';
 import { createTasks, type Tasks } from '../src/index.ts';
 import { type CrashPoint, onCrashPoint } from '../src/ports/crash-point.ts';
@@ -14,10 +14,10 @@ import type { PlainCalls } from './plain-calls.ts';
 import type { Random } from './random.ts';
 import type { SimProcess, World } from './world.ts';
 
-/** New calls get the last one. */
+/** New calls use the last one. */
 export const usualReleases: readonly Release[] = [{ version: 'two' }, { version: 'one' }];
 
-/** Who may call, and with which token. */
+/** The callers and their tokens. */
 export const tokens = {
   ada: 'ada-has-a-token-nobody-can-guess',
   bob: 'bob-has-a-token-nobody-can-guess',
@@ -25,25 +25,25 @@ export const tokens = {
 } as const;
 export type OwnerName = 'ada' | 'bob';
 
-/** Replaces the stored body of a damaged task. */
-const damaged = '{"damaged';
+/** Replaces the stored body of a corrupt task. */
+const corruptBody = '{"damaged';
 
 export interface SimServer {
   process: SimProcess;
-  /** Under which others know it. */
+  /** Its name in the store. */
   name: string | undefined;
   readonly state: StoreState;
   readonly feed: { lateMs: number; repeats: boolean };
   tasks: Tasks | undefined;
   handler: McpHandler | undefined;
-  /** What it is to run, from its next start on. */
+  /** The releases to run from the next start. */
   releases: readonly Release[];
-  /** What it runs now. */
+  /** The releases that run now. */
   running: readonly Release[];
   killAt: CrashPoint | undefined;
   downMs: number;
-  /** What holds something in this process, and how much it held before there was any work. */
-  holders: object | undefined;
+  /** The objects of this process, and their sizes before any work. */
+  objects: object | undefined;
   atRest: Holdings | undefined;
 }
 
@@ -55,8 +55,8 @@ export class Servers {
   readonly plainCalls: PlainCalls;
   readonly servers: SimServer[] = [];
   readonly #random: Random;
-  /** To look at what a process holds takes longer than to simulate it: it is done in some seeds only. */
-  readonly #isWeighed: boolean;
+  /** Measuring object sizes takes longer than the simulation, so only some seeds do it. */
+  readonly #measuresObjects: boolean;
   #starts = 0;
 
   constructor(parts: {
@@ -72,7 +72,7 @@ export class Servers {
     this.network = parts.network;
     this.witness = parts.witness;
     this.#random = parts.world.random();
-    this.#isWeighed = parts.world.seed % 20 === 0;
+    this.#measuresObjects = parts.world.seed % 20 === 0;
     onCrashPoint((point) => this.#reached(point));
   }
 
@@ -89,7 +89,7 @@ export class Servers {
         running: usualReleases,
         killAt: undefined,
         downMs: 0,
-        holders: undefined,
+        objects: undefined,
         atRest: undefined,
       };
       this.servers.push(server);
@@ -108,14 +108,14 @@ export class Servers {
     if (server.process.isDead) return;
     this.witness.note(`${server.process.name} is killed`);
     server.process.kill();
-    server.tasks = server.handler = server.holders = undefined;
+    server.tasks = server.handler = server.objects = undefined;
     server.killAt = undefined;
     this.world.fromOutside(() => {
       this.world.outside.setTimer(() => this.#restart(server), downMs);
     });
   }
 
-  /** Ends one of the servers in good order, and starts it with other handlers; after so long it is as before. */
+  /** Restarts a server gracefully with other handlers, and with the usual ones after `ms`. */
   deploy(server: SimServer, releases: readonly Release[], ms: number): void {
     server.releases = releases;
     this.#replace(server);
@@ -125,28 +125,28 @@ export class Servers {
     }, ms);
   }
 
-  /** Damages what is stored of a task, and restores it after so long. */
-  damage(draw: number, ms: number): void {
+  /** Corrupts the stored record of a task, and restores it after `ms`. */
+  corrupt(draw: number, ms: number): void {
     const rows = this.database.outside
-      .prepare(`select seq, id, body from tasks where ended_at is null and body <> '${damaged}'`)
+      .prepare(`select seq, id, body from tasks where ended_at is null and body <> '${corruptBody}'`)
       .all();
     if (rows.length === 0) return;
     const row = rows[Math.floor(draw * rows.length)]! as { seq: number; id: string; body: string };
-    this.witness.damaged(row.id, true);
+    this.witness.setCorrupt(row.id, true);
     const write = this.database.outside.prepare('update tasks set body = ? where seq = ?');
-    write.run(damaged, row.seq);
+    write.run(corruptBody, row.seq);
     this.world.outside.setTimer(() => {
       write.run(row.body, row.seq);
-      this.witness.damaged(row.id, false);
+      this.witness.setCorrupt(row.id, false);
     }, ms);
   }
 
-  /** Once nothing is left to do, nothing is held for it. */
-  weigh(): void {
-    for (const { process, holders, atRest } of this.servers)
-      if (holders && atRest)
-        for (const held of leftOver(atRest, holdingsOf(holders)))
-          this.witness.complain(`${process.name}: ${held}`);
+  /** After all work, the objects must be as small as before. */
+  checkObjectSizes(): void {
+    for (const { process, objects, atRest } of this.servers)
+      if (objects && atRest)
+        for (const leak of leftOver(atRest, holdingsOf(objects)))
+          this.witness.complain(`${process.name}: ${leak}`);
   }
 
   #alive(): SimServer[] {
@@ -198,7 +198,7 @@ export class Servers {
         drafts: ['sep-1686', 'sep-2229', 'sep-2268', 'sep-2339'],
       });
       await tasks.work({ concurrency: this.#random.between(2, 6), lease: leaseMs, watchdog: 'off' });
-      await tasks.subscribe((notice) => this.witness.heard(process, notice));
+      await tasks.subscribe((change) => this.witness.received(process, change));
       server.tasks = tasks;
       const auth = staticTokens(
         Object.fromEntries(Object.entries(tokens).map(([name, token]) => [token, { clientId: name }])),
@@ -212,11 +212,11 @@ export class Servers {
         },
         { auth },
       );
-      // While it started, it was told to run something else.
+      // Its releases may have changed during the start.
       if (server.releases !== releases) this.#replace(server);
-      if (!this.#isWeighed) return;
-      server.holders = { tasks, handler: server.handler, database: opened, requests: await tasks.requests() };
-      server.atRest = holdingsOf(server.holders);
+      if (!this.#measuresObjects) return;
+      server.objects = { tasks, handler: server.handler, database: opened, requests: await tasks.requests() };
+      server.atRest = holdingsOf(server.objects);
     };
     process.receive(() => {
       boot().catch((error) => {
@@ -226,7 +226,7 @@ export class Servers {
     }, 1);
   }
 
-  /** At places in a commit: a process may die there, and what is durable is looked at. */
+  /** Called at crash points of a commit: the process may die there, and durable commits are observed. */
   #reached(point: CrashPoint): void {
     const { current } = this.world;
     if (current.isDead) throw new Error('The process is dead.');

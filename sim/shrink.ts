@@ -1,15 +1,15 @@
-/** The fewest faults that still make a seed fail, as far as leaving them out one after the other can tell. */
+/** Finds a small set of faults that still makes a seed fail, by leaving out one fault after the other. */
 import { type Outcome, simulate } from './run.ts';
 
-/** Nobody waits for long: a failure that takes a million turns each time is told with more faults than it needs. */
-const mostMs = 20_000;
+/** The time limit: a slow failure is reported with more faults than necessary. */
+const maxMs = 20_000;
 
 export async function shrunk(failed: Outcome): Promise<Outcome> {
-  const begun = process.hrtime.bigint();
+  const startedAt = process.hrtime.bigint();
   const leftOut = new Set<number>();
   let smallest = failed;
   for (const n of failed.faults.keys()) {
-    if (Number(process.hrtime.bigint() - begun) / 1e6 > mostMs) break;
+    if (Number(process.hrtime.bigint() - startedAt) / 1e6 > maxMs) break;
     const tried = await simulate(failed.seed, { leaveOut: new Set([...leftOut, n]) });
     if (tried.violations.length === 0) continue;
     leftOut.add(n);

@@ -1,4 +1,4 @@
-/** Timers of one process, in the order in which they come due: a heap, from which what was cleared falls out late. */
+/** The timers of one process: a heap by due time. Cleared timers are removed lazily. */
 export interface Due {
   at: number;
   order: number;
@@ -15,7 +15,7 @@ export class Timers<T extends Due> {
   readonly #heap: Entry<T>[] = [];
   #orders = 0;
 
-  /** The one that is due next. */
+  /** The next timer to fire. */
   get first(): T | undefined {
     for (;;) {
       const top = this.#heap[0];
@@ -25,7 +25,7 @@ export class Timers<T extends Due> {
     }
   }
 
-  /** Sets it, or sets it again. */
+  /** Sets or resets a timer. */
   set(timer: T, at: number): void {
     timer.at = at;
     timer.order = ++this.#orders;

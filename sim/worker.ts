@@ -1,4 +1,4 @@
-/** Simulates the seeds that it is sent, in a process of its own: what it replaces is gone with it. */
+/** Simulates the received seeds in its own process, because it replaces globals. */
 import './install-world.ts';
 import { type Outcome, simulate } from './run.ts';
 import { shrunk } from './shrink.ts';
@@ -10,7 +10,7 @@ export interface Order {
 
 export interface Simulated {
   readonly outcome: Outcome;
-  /** The same with as few faults as still make it fail; there if it fails. */
+  /** The same seed with as few faults as possible; present if it fails. */
   readonly smallest?: Outcome;
 }
 
@@ -20,7 +20,7 @@ process.on('message', async ({ seed, isTraced }: Order) => {
   else answer({ outcome: isTraced ? outcome : { ...outcome, trace: [] } });
 });
 
-// The process that sent the seeds is gone.
+// Exits with the parent process.
 process.on('disconnect', () => process.exit());
 
 function answer(simulated: Simulated): void {

@@ -1,8 +1,8 @@
 /**
- * A world of simulated processes in one real one. It decides what runs next, what time it is, and what chance brings;
- * everything follows from the seed. Each process has an event loop of its own: a queue of immediates and of timers,
- * which is all that can begin anything in it. One callback runs at a time, with all its ticks and microtasks; then the
- * world draws the next process. Time moves only when nothing can run.
+ * A world of simulated processes in one real process. It controls scheduling, time and randomness, all derived from the
+ * seed. Each simulated process has its own event loop: queues of immediates and timers, which start everything in it.
+ * One callback runs at a time, with all its ticks and microtasks; then the world picks the next process. Time advances
+ * only when nothing can run.
  */
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
@@ -11,30 +11,30 @@ import { Random } from './random.ts';
 import { Timers } from './timers.ts';
 
 const real = { setImmediate: globalThis.setImmediate };
-/** What one process sends another does not carry the sender's context along. */
+/** Messages between processes do not carry the sender's async context. */
 const outsideOfAll = AsyncLocalStorage.snapshot();
 
-/** More than any sound run takes. */
-const mostTurns = 60_000;
+/** More than any correct run needs. */
+const maxTurns = 60_000;
 
-/** When the simulation begins, for those who ask what day it is. */
+/** The wall-clock time at the start of the simulation. */
 const beginning = Date.UTC(2027, 0, 1);
 
 export class World {
   readonly seed: number;
-  /** For the order in which things happen; the plan of a run draws from streams of its own. */
+  /** For scheduling only; the plan of a run has its own streams. */
   readonly #order: Random;
   readonly #processes: SimProcess[] = [];
-  /** Where the simulation itself runs: never stopped, and its clock is right. */
+  /** The process of the simulation itself: never stopped, and its clock is right. */
   readonly outside: SimProcess;
-  /** Whose callback runs. */
+  /** The process whose callback runs. */
   current: SimProcess;
-  /** Milliseconds since the beginning. */
+  /** Milliseconds since the start. */
   time = 0;
   #problem: Error | undefined;
   #streams = 0;
   isRunning = false;
-  /** How many callbacks ran. */
+  /** The number of callbacks that ran. */
   turns = 0;
 
   constructor(seed: number) {
@@ -44,7 +44,7 @@ export class World {
     this.current = this.outside;
   }
 
-  /** A stream of random numbers that nobody else draws from. */
+  /** A new independent stream of random numbers. */
   random(): Random {
     return new Random(this.seed, this.#streams++);
   }
@@ -55,12 +55,12 @@ export class World {
     return process;
   }
 
-  /** Nothing of it will ever run again. */
-  bury(process: SimProcess): void {
+  /** Removes a dead process. */
+  remove(process: SimProcess): void {
     this.#processes.splice(this.#processes.indexOf(process), 1);
   }
 
-  /** Acts as nobody in the world does. */
+  /** Runs a function as the simulation itself. */
   fromOutside(act: () => void): void {
     const { current } = this;
     this.current = this.outside;
@@ -73,18 +73,18 @@ export class World {
     this.#problem ??= error instanceof Error ? error : new Error(String(error));
   }
 
-  /** Runs until it is over, at most for so long; false if there was nothing left to do before. */
-  async run(isOver: () => boolean, mostMs: number): Promise<boolean> {
+  /** Runs until `isOver`, for at most `maxMs` of virtual time; false if it ends without. */
+  async run(isOver: () => boolean, maxMs: number): Promise<boolean> {
     this.isRunning = true;
     try {
-      return await this.#run(isOver, mostMs);
+      return await this.#run(isOver, maxMs);
     } finally {
       this.isRunning = false;
     }
   }
 
-  async #run(isOver: () => boolean, mostMs: number): Promise<boolean> {
-    const end = this.time + mostMs;
+  async #run(isOver: () => boolean, maxMs: number): Promise<boolean> {
+    const end = this.time + maxMs;
     const runnable: SimProcess[] = [];
     for (;;) {
       await drained();
@@ -97,13 +97,13 @@ export class World {
         this.time = Math.max(this.time, next);
         continue;
       }
-      if (++this.turns > mostTurns) throw new Error(`Nothing came to an end in ${mostTurns} turns.`);
+      if (++this.turns > maxTurns) throw new Error(`The run did not end within ${maxTurns} turns.`);
       this.current = runnable.length === 1 ? runnable[0]! : this.#order.pick(runnable);
       this.current.turn();
     }
   }
 
-  // Once a turn: they leave no garbage.
+  // Runs every turn, so it allocates nothing.
 
   #findRunnable(runnable: SimProcess[]): void {
     runnable.length = 0;
@@ -116,7 +116,7 @@ export class World {
     return next;
   }
 
-  /** What the code under test gets for a runtime: that of the process that runs. */
+  /** The runtime for the code under test: delegates to the current process. */
   readonly runtime: Runtime = {
     now: () => this.current.now(),
     monotonic: () => this.current.monotonic(),
@@ -131,12 +131,12 @@ export class World {
   };
 }
 
-/** Ticks and microtasks, and nothing else: whatever else could come was replaced. */
+/** Waits for ticks and microtasks. Everything else was replaced. */
 function drained(): Promise<void> {
   return new Promise((resolve) => real.setImmediate(resolve));
 }
 
-/** It runs in the context in which it was set. `AsyncLocalStorage.bind` does the same with ten times the garbage. */
+/** Binds a callback to the current async context. `AsyncLocalStorage.bind` does the same with ten times the garbage. */
 function bound(act: () => void): () => void {
   const context = new AsyncResource('simulated');
   return () => context.runInAsyncScope(act);
@@ -148,7 +148,7 @@ export class SimTimer implements Timer {
   readonly isRepeated: boolean;
   readonly act: () => void;
   at = 0;
-  /** Of two that are due at the same time the one that was set first comes first. */
+  /** Timers with the same due time fire in the order in which they were set. */
   order = 0;
   isSet = false;
 
@@ -156,7 +156,7 @@ export class SimTimer implements Timer {
     this.#process = process;
     this.act = act;
     this.isRepeated = isRepeated;
-    // As Node does it: what is too long, or no number, is one millisecond.
+    // Like Node: an invalid or too long delay becomes 1 ms.
     this.#ms = ms >= 1 && ms <= 2 ** 31 - 1 ? Math.trunc(ms) : 1;
     this.refresh();
   }
@@ -197,17 +197,17 @@ export class SimProcess {
   readonly name: string;
   readonly random: Random;
   readonly timers = new Timers<SimTimer>();
-  /** Called when it is killed, in the order in which they were added. */
+  /** Called in order when the process is killed. */
   readonly atDeath: (() => void)[] = [];
-  /** The immediates of this round of the loop, and of the next one. */
+  /** The immediates of the current round of the event loop, and of the next one. */
   #round: (() => void)[] = [];
   #nextRound: (() => void)[] = [];
   #isDead = false;
-  /** It stands still until then. */
+  /** The end of its stall. */
   #stalledUntil = 0;
-  /** What its wall clock is off by. */
+  /** The offset of its wall clock. */
   clockOffsetMs = 0;
-  /** How fast its clocks go. */
+  /** The speed of its clocks. */
   drift = 1;
 
   constructor(world: World, name: string, random: Random) {
@@ -232,21 +232,21 @@ export class SimProcess {
     return this.world.time * this.drift;
   }
 
-  /** From now on nothing of it runs, and nothing that it does has any effect. */
+  /** Kills the process: nothing of it runs or has any effect afterwards. */
   kill(): void {
     if (this.#isDead) return;
     this.#isDead = true;
     this.#round = [];
     this.#nextRound = [];
     this.timers.clearAll();
-    this.world.bury(this);
-    // What follows from its death is not its own doing.
+    this.world.remove(this);
+    // Its death callbacks do not run as the dead process.
     this.world.fromOutside(() => {
       for (const act of this.atDeath.splice(0)) act();
     });
   }
 
-  /** Stands still for so long, as a process that is stopped or a machine that sleeps. */
+  /** Stalls the process for `ms`, like a stopped process or a sleeping machine. */
   stall(ms: number): void {
     this.#stalledUntil = Math.max(this.#stalledUntil, this.world.time + ms);
   }
@@ -261,12 +261,12 @@ export class SimProcess {
     return timer;
   }
 
-  /** Nothing comes of what the dead do, or of what is done to them. */
+  /** Dead processes neither start nor receive anything. */
   get isSilenced(): boolean {
     return this.#isDead || this.world.current.isDead;
   }
 
-  /** Something from outside arrives in it after so long; not if it is dead by then. */
+  /** Delivers an event from outside after `ms`, unless the process is dead by then. */
   receive(act: () => void, ms: number): void {
     outsideOfAll(() => this.setTimer(act, ms));
   }
@@ -276,14 +276,14 @@ export class SimProcess {
     return this.#round.length + this.#nextRound.length > 0 || this.#due() !== undefined;
   }
 
-  /** When it can run next, if nobody else wakes it. */
+  /** The next time at which it can run without an event from outside. */
   get nextAt(): number {
     if (this.#isDead) return Number.POSITIVE_INFINITY;
     const hasMore = this.#round.length + this.#nextRound.length > 0;
     return Math.max(hasMore ? 0 : (this.timers.first?.at ?? Number.POSITIVE_INFINITY), this.#stalledUntil);
   }
 
-  /** One callback. A round of immediates is run to its end before any timer. */
+  /** Runs one callback. A round of immediates is completed before any timer. */
   turn(): void {
     if (this.#round.length === 0) {
       const due = this.#due();

@@ -1,4 +1,4 @@
-/** What the comparison needs from a system that runs workflows. Each system has one file that provides it. */
+/** The interface of a system in the comparison. Each system has one file that implements it. */
 
 /** One that does nothing, or five steps that each store `stepValue`. */
 export type Workflow = 'nothing' | 'fiveSteps';
@@ -10,9 +10,9 @@ export interface Setting {
   readonly isWorker: boolean;
   /** Whether this process starts workflows. */
   readonly isStarter: boolean;
-  /** Workflows at the same time; by default what the system does by default. */
+  /** The maximum number of concurrent workflows; the default is that of the system. */
   readonly concurrency?: number;
-  /** To be called when a workflow begins, with the number that it was started with, and when it returns. */
+  /** Call when a workflow starts, with its number, and when it returns. */
   began(n: number): void;
   returned(): void;
 }
@@ -20,9 +20,9 @@ export interface Setting {
 export interface Peer {
   /** Starts a workflow. Returns the system's own way to wait for its end. */
   start(workflow: Workflow, n: number): Promise<() => PromiseLike<unknown>>;
-  /** How many workflows have finished. For systems whose own wait only polls: it would hide their throughput. */
+  /** The number of finished workflows. For systems whose own wait polls, which would hide their throughput. */
   finished?(): Promise<number>;
-  /** How many to start before the first has ended, if that is limited. */
+  /** The limit on workflows started before the first has ended, if any. */
   readonly inFlight?: number;
   close(): Promise<void>;
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Setting, Workflow } from './adapter.ts';
 import type { Message, Question, Sample } from './process.ts';
 
-/** Longer than any system takes for what is asked of it. */
+/** Longer than any system needs. */
 const limitMs = 180_000;
 
 export class PeerProcess implements AsyncDisposable {
@@ -40,12 +40,12 @@ export class PeerProcess implements AsyncDisposable {
     return (await this.#until('one by one')).samples;
   }
 
-  /** When workflow number `n` began, by the clock that all processes share. */
+  /** When workflow number `n` started, on the clock that all processes share. */
   began(n: number): Promise<number> {
     return this.#begin(n).promise;
   }
 
-  /** Ends it in any case: some systems do not let go of their connections. */
+  /** Ends the process in any case: some systems do not close their connections. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const ended = once(this.#child, 'exit');

@@ -17,7 +17,7 @@ export async function open({ location, isWorker, concurrency, began, returned }:
       returned();
     }
   };
-  // By default a worker fetches one job every two seconds. For throughput it fetches as fast as it can be told to.
+  // By default a worker fetches one job every two seconds. For throughput it uses the fastest setting.
   const fast = { batchSize: concurrency ?? 1, burstWhenBatchFull: true, pollingIntervalSeconds: 0.5 };
   if (isWorker) await boss.work<{ n: number }>(queue, concurrency === undefined ? {} : fast, run);
   const pool = new pg.Pool({ connectionString: location, max: 1 });

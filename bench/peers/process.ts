@@ -1,4 +1,6 @@
-/** `process.ts ADAPTER SETTING`: one system in a process of its own, which measures what its parent asks for. */
+/**
+ * `process.ts ADAPTER SETTING`: one system in its own process, which runs the measurements that its parent requests.
+ */
 import { setTimeout as pause } from 'node:timers/promises';
 import { monotonicMs, randomGapMs } from '../measure.ts';
 import type { Adapter, Peer, Setting, Workflow } from './adapter.ts';
@@ -47,7 +49,7 @@ async function runAll(peer: Peer, workflow: Workflow, count: number): Promise<nu
   return (monotonicMs() - startedMs) / 1_000;
 }
 
-/** One at a time at random gaps, until there are enough samples or the time is over. The first only warms up. */
+/** One at a time at random intervals, until there are enough samples or the time is over. The first is a warm-up. */
 async function runOneByOne(peer: Peer, samples: number, seconds: number): Promise<Sample[]> {
   const taken: Sample[] = [];
   await (await peer.start('nothing', ++started))();

@@ -1,4 +1,4 @@
-/** The operator's desk over HTTP, with a token. One method is one request; nothing is retried here. */
+/** The operator API over HTTP, with a token. Each method sends one request; nothing is retried here. */
 
 import { readEvents } from '../../src/dialects/event-stream.ts';
 import type {
@@ -20,24 +20,24 @@ type Count = Awaited<ReturnType<OperatorApi['count']>>;
 type Result = Awaited<ReturnType<OperatorApi['result']>>;
 type Answer = Parameters<OperatorApi['answer']>[2];
 
-/** A server that is asked for something says something within this time, or counts as gone. */
-const patienceMs = 30_000;
+/** A server that does not answer within this time counts as offline. */
+const requestTimeoutMs = 30_000;
 
-/** A stream on which not even a sign of life came for so long is broken, whatever the network says. */
-const silenceMs = 60_000;
+/** A stream that delivers nothing for this long, not even a heartbeat, is treated as broken. */
+const streamTimeoutMs = 60_000;
 
 export interface ChangesOptions {
   readonly signal: AbortSignal;
   readonly lastId?: string;
   /** Called when the server accepts the request, and whenever anything arrives. */
-  readonly onHeard?: () => void;
+  readonly onReceived?: () => void;
 }
 
-export class HttpDesk implements OperatorApi {
+export class HttpOperatorApi implements OperatorApi {
   readonly #base: string;
   readonly #token: string;
 
-  /** `base` is the URL of the API without a slash at the end; the API is beside the dashboard. */
+  /** `base` is the URL of the API without a trailing slash. By default the API is next to the dashboard. */
   constructor(token: string, base: string = new URL('./api', location.href).href) {
     this.#base = base;
     this.#token = token;
@@ -86,23 +86,23 @@ export class HttpDesk implements OperatorApi {
     await this.#post(`${taskPath(id)}/purge`, {});
   }
 
-  async *changes({ signal, lastId, onHeard = () => {} }: ChangesOptions): AsyncGenerator<ChangeMessage> {
-    const silence = new AbortController();
+  async *changes({ signal, lastId, onReceived = () => {} }: ChangesOptions): AsyncGenerator<ChangeMessage> {
+    const timeout = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    const heard = () => {
+    const restartTimer = () => {
       clearTimeout(timer);
-      timer = setTimeout(() => silence.abort(), silenceMs);
+      timer = setTimeout(() => timeout.abort(), streamTimeoutMs);
     };
-    heard();
+    restartTimer();
     try {
       const response = await this.#send('/changes', {
         headers: { Accept: 'text/event-stream', ...(lastId !== undefined && { 'Last-Event-ID': lastId }) },
-        signal: AbortSignal.any([signal, silence.signal]),
+        signal: AbortSignal.any([signal, timeout.signal]),
       });
-      onHeard();
+      onReceived();
       const onBytes = () => {
-        heard();
-        onHeard();
+        restartTimer();
+        onReceived();
       };
       for await (const { id, event, data } of readEvents(response.body!, { onBytes })) {
         const message = { type: event, id, ...JSON.parse(data || '{}') } as ChangeMessage;
@@ -117,7 +117,7 @@ export class HttpDesk implements OperatorApi {
   }
 
   async #get<T>(path: string): Promise<T> {
-    return bodyOf<T>(await this.#send(path, { signal: AbortSignal.timeout(patienceMs) }));
+    return bodyOf<T>(await this.#send(path, { signal: AbortSignal.timeout(requestTimeoutMs) }));
   }
 
   async #post<T>(path: string, body: unknown): Promise<T> {
@@ -125,13 +125,13 @@ export class HttpDesk implements OperatorApi {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
       body: JSON.stringify(body),
-      signal: AbortSignal.timeout(patienceMs),
+      signal: AbortSignal.timeout(requestTimeoutMs),
     });
     return bodyOf<T>(response);
   }
 
   async #send(path: string, init: RequestInit): Promise<Response> {
-    // No header can carry it, and the browser would speak of it as of a server that is away.
+    // Such a token cannot be sent in a header, and the browser would report a network failure instead.
     if (!/^[\x21-\x7e]+$/.test(this.#token)) throw new Unauthorized();
     const response = await fetch(`${this.#base}${path}`, {
       ...init,
@@ -152,8 +152,8 @@ function taskPath(id: string): string {
   return `/tasks/${encodeURIComponent(id)}`;
 }
 
-function paramsOf({ statuses: standings = [], ...filter }: Filter): URLSearchParams {
-  const params = new URLSearchParams(standings.map((standing) => ['status', standing]));
+function paramsOf({ statuses = [], ...filter }: Filter): URLSearchParams {
+  const params = new URLSearchParams(statuses.map((status) => ['status', status]));
   for (const name of ['tool', 'owner', 'since', 'until', 'text'] as const)
     if (filter[name] !== undefined) params.set(name, String(filter[name]));
   return params;
@@ -164,7 +164,7 @@ async function bodyOf<T>(response: Response): Promise<T> {
   try {
     return (await response.json()) as T;
   } catch (cause) {
-    throw new Offline('The server’s answer broke off.', { cause });
+    throw new Offline('The server’s answer was cut off.', { cause });
   }
 }
 
@@ -173,7 +173,7 @@ async function errorOf(response: Response): Promise<Error> {
   const message: string | undefined = body?.error?.message;
   if (response.status === 401) return new Unauthorized();
   if (response.status === 404) return new NotFound(message);
-  // Said by whatever stands in front of a server that is gone.
+  // A proxy sends these when the server itself is down.
   if ([502, 503, 504].includes(response.status) && message === undefined) return new Offline();
   return new Refused(message ?? `The server answered with status ${response.status}.`, response.status);
 }

@@ -1,4 +1,4 @@
-/** The frame around every page: where one is, how the connection stands, and who may look at all. */
+/** The frame around every page: navigation, connection state and sign-in. */
 import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type { About } from '../../src/operator/api.ts';
@@ -8,7 +8,7 @@ import { ListPage } from './list/page.tsx';
 import { connection, follow } from './live.ts';
 import { OverviewPage } from './overview/page.tsx';
 import { arrivals, route } from './router.ts';
-import { desk, token } from './session.ts';
+import { operatorApi, token } from './session.ts';
 import { about } from './shell/about.ts';
 import { ConnectionBanner } from './shell/connection.tsx';
 import { Header } from './shell/header.tsx';
@@ -17,15 +17,15 @@ import { SignIn } from './shell/sign-in.tsx';
 import { TaskPage } from './task/page.tsx';
 
 export function App() {
-  return desk.value ? <SignedIn key={token.value} /> : <SignIn />;
+  return operatorApi.value ? <SignedIn key={token.value} /> : <SignIn />;
 }
 
 function SignedIn() {
   const main = useRef<HTMLElement>(null);
-  const current = desk.value!;
+  const current = operatorApi.value!;
   useEffect(() => {
     const stop = follow(current);
-    // A server that is back may be another one, with other tools and another clock.
+    // After a reconnect the server may be a different one, with other tools and another clock.
     const stopAsking = connection.subscribe(({ state }) => {
       if (state === 'live') current.about().then(learn, () => setClock());
     });
@@ -38,7 +38,7 @@ function SignedIn() {
   useEffect(() => keepFocus(main.current!), []);
   return (
     <>
-      {/* biome-ignore lint/a11y/useValidAnchor: it is a link within the page, but must not become part of its address. */}
+      {/* biome-ignore lint/a11y/useValidAnchor: it is a link within the page, but must not change the address. */}
       <a
         class="skip-link"
         href="#main"
@@ -59,9 +59,9 @@ function SignedIn() {
   );
 }
 
-function learn(told: About): void {
-  about.value = told;
-  setClock(told.now);
+function learn(received: About): void {
+  about.value = received;
+  setClock(received.now);
 }
 
 function Page({ main }: { main: RefObject<HTMLElement | null> }) {
@@ -74,8 +74,8 @@ function Page({ main }: { main: RefObject<HTMLElement | null> }) {
 }
 
 /**
- * What was come to is said by its heading, and the next key goes on from there. Some pages are loaded first, and have
- * another heading then: until somebody does something, the focus goes along.
+ * Focuses the heading of a new page, so that screen readers announce it and the next key starts there. A page that is
+ * still loading replaces its heading later: the focus follows until the user does something.
  */
 function focusHeading(main: HTMLElement): () => void {
   const focus = () => {

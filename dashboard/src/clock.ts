@@ -1,4 +1,4 @@
-/** The clock that everything on the page goes by: the server's. */
+/** The server's clock, which everything on the page uses. */
 import { signal } from '@preact/signals';
 
 /** The server's time, to the second. It advances only while the page is visible. */
@@ -8,7 +8,7 @@ let skew = 0;
 let frozen = false;
 let timer: ReturnType<typeof setInterval> | undefined;
 
-/** The server's time at this very moment. */
+/** The server's time to the millisecond. */
 export function preciseNow(): number {
   return frozen ? now.value : Date.now() + skew;
 }
@@ -20,7 +20,7 @@ export function startClock(): void {
   document.addEventListener('visibilitychange', tick);
 }
 
-/** Goes by the server's time from now on; if it does not say that, the browser's has to do. */
+/** Sets the clock to the server's time, or to the browser's if the server did not send it. */
 export function setClock(serverNow?: number): void {
   if (serverNow !== undefined) skew = serverNow - Date.now();
   tick();
@@ -29,12 +29,12 @@ export function setClock(serverNow?: number): void {
 
 const set = Promise.withResolvers<void>();
 
-/** Fulfilled once the time is the server's: a browser whose clock is wrong would ask for another hour than the last. */
+/** Resolves once the clock is set: a browser with a wrong clock would request the wrong hour. */
 export function whenClockSet(): Promise<void> {
   return set.promise;
 }
 
-/** Stops the clock for good: pictures look the same whenever they are taken. */
+/** Stops the clock permanently, so that screenshots are reproducible. */
 export function freeze(at: number): void {
   frozen = true;
   clearInterval(timer);

@@ -1,6 +1,6 @@
-/** What can go wrong between the dashboard and its server; each message is a sentence for people. */
+/** Errors between the dashboard and its server. Each message is a sentence for people. */
 
-/** The server does not know the token, or not any more. */
+/** The token is invalid or has expired. */
 export class Unauthorized extends Error {
   override readonly name = 'Unauthorized';
   constructor(message = 'The server does not accept this token.') {
@@ -15,7 +15,7 @@ export class NotFound extends Error {
   }
 }
 
-/** The server understood and said no, or could not do it; it says why. */
+/** The server rejected the request or failed; the message gives its reason. */
 export class Refused extends Error {
   override readonly name = 'Refused';
   readonly status: number;
@@ -25,7 +25,7 @@ export class Refused extends Error {
   }
 }
 
-/** No answer came: the server is down, or the network is. */
+/** The server did not answer: the server or the network is down. */
 export class Offline extends Error {
   override readonly name = 'Offline';
   constructor(message = 'The server does not answer.', options?: ErrorOptions) {
@@ -33,7 +33,7 @@ export class Offline extends Error {
   }
 }
 
-/** A sentence about whatever was thrown. */
+/** A sentence that describes the thrown value. */
 export function sentenceOf(error: unknown): string {
   return error instanceof Error && error.message ? error.message : String(error);
 }

@@ -1,4 +1,4 @@
-/** Durations, moments and counts as people read them. */
+/** Durations, times and counts for people. */
 import type { TaskSummary } from '../../src/operator/api.ts';
 
 const second = 1_000;
@@ -8,7 +8,7 @@ const day = 24 * hour;
 
 /** `340 ms`, `4.2 s`, `3 min 5 s`, `2 h 14 min`, `3 d 4 h`. */
 export function duration(ms: number): string {
-  // What is rounded up to a whole larger unit is said in that one: `1 h`, not `60 min`.
+  // A value that rounds up to a whole larger unit is shown in that unit: `1 h`, not `60 min`.
   if (ms < second - 0.5) return `${Math.max(0, Math.round(ms))} ms`;
   if (ms < 9.95 * second) return `${(ms / second).toFixed(1)} s`;
   if (ms < 59.5 * second) return `${Math.round(ms / second)} s`;
@@ -17,7 +17,7 @@ export function duration(ms: number): string {
   return two(ms, day, 'd', hour, 'h');
 }
 
-/** The same without fractions, for what changes every second: `0 s`, `4 s`, `3 min`. */
+/** The same in one unit without fractions, for texts that change every second: `0 s`, `4 s`, `3 min`. */
 export function roughly(ms: number): string {
   if (ms < minute) return `${Math.max(0, Math.floor(ms / second))} s`;
   if (ms < hour) return `${Math.floor(ms / minute)} min`;
@@ -25,7 +25,7 @@ export function roughly(ms: number): string {
   return `${Math.floor(ms / day)} d`;
 }
 
-/** How long something is ahead: `40 s`, `5 min`, `2 h 59 min`. Nobody who waits for three hours is told two. */
+/** The time until something happens: `40 s`, `5 min`, `2 h 59 min`. More precise than `roughly` above an hour. */
 export function ahead(ms: number): string {
   return ms < hour ? roughly(ms) : duration(ms);
 }
@@ -50,21 +50,21 @@ const full = new Intl.DateTimeFormat('en-GB', {
   timeStyle: 'long',
 });
 
-/** The time of day if it is within half a day of `from`, else the day with it. */
+/** The time of day, with the date if it is more than 12 hours from `from`. */
 export function moment(at: number, from: number): string {
   return Math.abs(from - at) < 12 * hour ? time.format(at) : dayAndTime.format(at);
 }
 
-/** A moment on an axis: the time of day, with the day if the axis is longer than half of one. */
+/** A moment on an axis: the time of day, with the date if the axis is longer than 12 hours. */
 export function onAxis(at: number, axisMs: number): string {
   return axisMs > 12 * hour ? dayAndTime.format(at) : shortTime.format(at);
 }
 
 /**
- * `14:05 – 14:06` on such an axis, with seconds if it is shorter than a minute; a day is said once if it is the same.
- * A stretch that is not over ends `now`.
+ * An interval on such an axis: `14:05 – 14:06`, with seconds if it is shorter than a minute. If both ends are on the
+ * same day, the date is not repeated. An interval that is not over ends with `now`.
  */
-export function stretchOnAxis(from: number, to: number, axisMs: number, now: number): string {
+export function intervalOnAxis(from: number, to: number, axisMs: number, now: number): string {
   const isShort = to - from < minute;
   const begins = isShort ? time.format(from) : onAxis(from, axisMs);
   if (to > now) return `${begins} – now`;
@@ -73,7 +73,7 @@ export function stretchOnAxis(from: number, to: number, axisMs: number, now: num
   return `${begins} – ${ends}`;
 }
 
-/** Everything about a moment, for tooltips. */
+/** Full date and time, for tooltips. */
 export function fullMoment(at: number): string {
   return full.format(at);
 }
@@ -86,7 +86,7 @@ export function count(value: number, isMore = false): string {
   return `${numbers.format(value)}${isMore ? '+' : ''}`;
 }
 
-/** `12K`, where there is little room. */
+/** `12K`, for narrow places. */
 export function compact(value: number): string {
   return compactNumbers.format(value);
 }
@@ -96,7 +96,7 @@ export function plural(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
-/** Whose a task is, in as few words as tell them apart: of a token its subject and client, without the issuer. */
+/** A short name for an owner: for a token its subject and client, without the issuer. */
 export function ownerName(owner: string): string {
   if (owner === '') return '–';
   if (!owner.startsWith('token:')) return owner;
@@ -108,10 +108,10 @@ export function ownerName(owner: string): string {
   }
 }
 
-/** One line about a task beside its tool: what is wrong, what it says, or else its id. */
+/** One line about a task next to its tool: its problem, its message, or else its id. */
 export function aboutTask(task: TaskSummary): string {
-  const told = task.blocked ?? task.problem ?? task.statusMessage ?? task.progress?.message;
-  if (told) return told;
+  const message = task.blocked ?? task.problem ?? task.statusMessage ?? task.progress?.message;
+  if (message) return message;
   return task.childCount > 0 ? plural(task.childCount, 'subtask') : task.id;
 }
 

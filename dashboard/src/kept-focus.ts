@@ -1,17 +1,17 @@
 /**
- * The focus of whoever stood at a control that goes away: an answered form, a confirmed dialog, a row that left. Browsers
- * drop it, and a screen reader begins the page anew; here the heading of the part that it stood in takes it.
+ * Keeps the focus when the focused control disappears: an answered form, a confirmed dialog, a removed row. Browsers
+ * drop the focus, and a screen reader starts at the top of the page. Here the heading of the enclosing part takes it.
  */
 
-/** Looks after the focus inside `main` until the function that is given back is called. */
+/** Keeps the focus inside `main` until the returned function is called. */
 export function keepFocus(main: HTMLElement): () => void {
-  /** What has the focus, and all that is around it, from the inside out. */
+  /** The focused element and its ancestors, from the inside out. */
   let trail: Element[] = [];
   const onFocus = ({ target }: FocusEvent) => {
     trail = around(target as Element);
   };
   const onBlur = ({ target }: FocusEvent) => {
-    // What is still there a moment later was left on purpose.
+    // If the element is still there in the next microtask, the user moved the focus away.
     queueMicrotask(() => {
       if (trail[0] === target && trail[0].isConnected) trail = [];
     });

@@ -1,7 +1,7 @@
-/** Keys that work anywhere on the page, unless somebody is typing. */
+/** Keys that work anywhere on the page, unless the user is typing. */
 import { everything, navigate } from './router.ts';
 
-/** Whether the key belongs to a field, a dialog, or a shortcut of the browser. */
+/** Whether the key belongs to a field, a dialog or a browser shortcut. */
 export function isTyping(event: KeyboardEvent): boolean {
   if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || event.isComposing)
     return true;
@@ -11,7 +11,7 @@ export function isTyping(event: KeyboardEvent): boolean {
 
 const chordMs = 1_500;
 
-/** `g` and then a letter goes to a page. */
+/** `g` followed by a letter opens a page. */
 export function startKeys(): void {
   let chordBegan = Number.NEGATIVE_INFINITY;
   addEventListener('keydown', (event) => {

@@ -1,52 +1,52 @@
 /**
- * What is told of changes as they happen. One stream for the whole page; it is resumed where it broke, with growing
- * pauses. However fast changes come, listeners hear of them at most a few times a second, each task once and as it
- * stands then: between two calls there is nothing to grow but the set of tasks that changed.
+ * The change feed of the page: one stream, resumed after a disconnect with exponential backoff. Listeners are called at
+ * most a few times a second, with the latest version of each changed task, so that memory grows only with the number of
+ * changed tasks.
  *
- * A page out of sight has no stream. Browsers have six connections for all tabs of a server, and with as many streams no
- * tab could ask for anything any more.
+ * A hidden page closes its stream. Browsers open at most six connections per server for all tabs together: six streams
+ * would block every other request.
  */
 import { batch, type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import type { ChangeMessage, TaskSummary } from '../../src/operator/api.ts';
-import { type HttpDesk, Offline, Unauthorized } from './api.ts';
+import { type HttpOperatorApi, Offline, Unauthorized } from './api.ts';
 import { sentenceOf } from './errors.ts';
 import { signOut } from './session.ts';
 
 export type Connection =
   | { readonly state: 'connecting' }
   | { readonly state: 'live' }
-  /** `retryAt` is by the browser's own clock; `because` is what the server says, if it answers at all. */
+  /** `retryAt` is in the browser's own time; `because` is the server's message if it answered. */
   | { readonly state: 'offline'; readonly retryAt: number; readonly because?: string };
 
 export const connection = signal<Connection>({ state: 'connecting' });
 
-/** When anything last came from the server, by the browser's own clock. */
-export const lastHeard = signal<number | undefined>(undefined);
+/** When the server last sent anything, in the browser's own time. */
+export const lastReceivedAt = signal<number | undefined>(undefined);
 
 export interface Changes {
-  /** Roots of the trees that changed, as they stand now. */
+  /** The current roots of the trees that changed. */
   readonly tasks: readonly TaskSummary[];
-  /** Below them, those that began or ceased to ask, as they stand now. */
+  /** Their current subtasks whose questions were opened or closed. */
   readonly subtasks: readonly TaskSummary[];
   readonly removed: readonly string[];
-  /** Something may have been missed: what is shown must be asked for anew. */
+  /** Changes may have been missed: everything shown must be loaded again. */
   readonly reset: boolean;
 }
 
-const pauseMs = 250;
-const firstBackOffMs = 500;
-const longestBackOffMs = 10_000;
+const minPauseMs = 250;
+const minBackOffMs = 500;
+const maxBackOffMs = 10_000;
 
 const listeners = new Set<(changes: Changes) => void>();
 const summaries = new Map<string, Signal<TaskSummary | undefined>>();
 
-/** Calls the listener with what changed, until the function that is given back is called. */
+/** Calls the listener with changes until the returned function is called. */
 export function onChanges(listener: (changes: Changes) => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
 }
 
-/** A root as it was last told of; undefined if it was not, or is gone. */
+/** The latest known summary of a root; undefined if unknown or purged. */
 export function summaryOf(id: string): ReadonlySignal<TaskSummary | undefined> {
   let known = summaries.get(id);
   if (!known) {
@@ -56,7 +56,7 @@ export function summaryOf(id: string): ReadonlySignal<TaskSummary | undefined> {
   return known;
 }
 
-/** Makes known what was learned in another way; what is older than what is known is ignored. */
+/** Stores a summary from another source; an older version is ignored. */
 export function remember(task: TaskSummary): void {
   const known = summaryOf(task.id) as Signal<TaskSummary | undefined>;
   if (!known.value || known.value.version <= task.version) known.value = task;
@@ -65,63 +65,63 @@ export function remember(task: TaskSummary): void {
 let connected = Promise.withResolvers<void>();
 
 /**
- * Fulfilled once everything is told that happens from then on, or if nothing can be: whoever loads after it misses
- * nothing in between.
+ * Resolves once all later changes will be delivered, or if the connection fails. Data loaded afterwards misses no
+ * change.
  */
 export function whenConnected(): Promise<void> {
   return connected.promise;
 }
 
-/** Follows changes until the function that is given back is called. */
-export function follow(desk: HttpDesk): () => void {
+/** Follows changes until the returned function is called. */
+export function follow(api: HttpOperatorApi): () => void {
   const stopping = new AbortController();
   connection.value = { state: 'connecting' };
-  void run(desk, stopping.signal);
+  void run(api, stopping.signal);
   return () => {
     stopping.abort();
-    gathered = nothing();
-    // Whoever waits from now on waits for the next connection; it may do so before that is begun.
+    pending = noChanges();
+    // From now on callers wait for the next connection, even before it is opened.
     connected = Promise.withResolvers();
   };
 }
 
 let retryNow: () => void = () => {};
 
-/** Tries again at once instead of waiting for the next try. */
+/** Reconnects at once instead of waiting for the next attempt. */
 export function reconnect(): void {
   retryNow();
 }
 
-async function run(desk: HttpDesk, signal: AbortSignal): Promise<void> {
+async function run(api: HttpOperatorApi, signal: AbortSignal): Promise<void> {
   let lastId: string | undefined;
-  let backOff = firstBackOffMs;
+  let backOff = minBackOffMs;
   let isFirst = true;
-  const onHeard = () => {
-    lastHeard.value = Date.now();
-    backOff = firstBackOffMs;
+  const onReceived = () => {
+    lastReceivedAt.value = Date.now();
+    backOff = minBackOffMs;
     if (connection.peek().state !== 'live') connection.value = { state: 'live' };
   };
   while (!signal.aborted) {
     let because: string | undefined;
     if (document.hidden) {
-      // What is loaded now may be old when the page is looked at: then the first message counts too.
+      // Data loaded now may be stale when the page becomes visible, so the first message must count then.
       isFirst = false;
       connected.resolve();
-      await untilSeen(signal);
+      await untilVisible(signal);
       continue;
     }
     const leaving = new AbortController();
     const leave = () => document.hidden && leaving.abort();
     document.addEventListener('visibilitychange', leave);
     try {
-      for await (const message of desk.changes({
+      for await (const message of api.changes({
         signal: AbortSignal.any([signal, leaving.signal]),
-        onHeard,
+        onReceived,
         ...(lastId !== undefined && { lastId }),
       })) {
         lastId = message.id;
-        // Nobody has loaded anything that the first message could make stale.
-        if (!isFirst || message.type !== 'reset') gather(message);
+        // Nothing has been loaded yet that a reset in the first message could make stale.
+        if (!isFirst || message.type !== 'reset') collect(message);
         isFirst = false;
         connected.resolve();
       }
@@ -138,24 +138,24 @@ async function run(desk: HttpDesk, signal: AbortSignal): Promise<void> {
     if (leaving.signal.aborted) continue;
     isFirst = false;
     connected.resolve();
-    // Many dashboards lose the same server at the same time: they should not all come back in the same moment.
+    // Random jitter: many dashboards lose the same server at the same time.
     const wait = backOff * (0.75 + Math.random() / 2);
     connection.value = { state: 'offline', retryAt: Date.now() + wait, ...(because && { because }) };
-    backOff = Math.min(backOff * 2, longestBackOffMs);
+    backOff = Math.min(backOff * 2, maxBackOffMs);
     await pause(wait, signal);
   }
 }
 
-function untilSeen(signal: AbortSignal): Promise<void> {
+function untilVisible(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const look = () => {
+    const check = () => {
       if (document.hidden && !signal.aborted) return;
-      document.removeEventListener('visibilitychange', look);
-      signal.removeEventListener('abort', look);
+      document.removeEventListener('visibilitychange', check);
+      signal.removeEventListener('abort', check);
       resolve();
     };
-    document.addEventListener('visibilitychange', look);
-    signal.addEventListener('abort', look);
+    document.addEventListener('visibilitychange', check);
+    signal.addEventListener('abort', check);
   });
 }
 
@@ -173,49 +173,49 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-interface Gathered {
+interface Pending {
   readonly tasks: Map<string, TaskSummary>;
   readonly subtasks: Map<string, TaskSummary>;
   readonly removed: Set<string>;
   reset: boolean;
 }
 
-let gathered = nothing();
+let pending = noChanges();
 let isScheduled = false;
-let lastTold = 0;
+let lastNotified = 0;
 
-function nothing(): Gathered {
+function noChanges(): Pending {
   return { tasks: new Map(), subtasks: new Map(), removed: new Set(), reset: false };
 }
 
-function gather(message: ChangeMessage): void {
-  if (message.type === 'reset') gathered.reset = true;
+function collect(message: ChangeMessage): void {
+  if (message.type === 'reset') pending.reset = true;
   else {
     for (const task of message.tasks) {
-      gathered.tasks.set(task.id, task);
-      gathered.removed.delete(task.id);
+      pending.tasks.set(task.id, task);
+      pending.removed.delete(task.id);
     }
-    for (const task of message.subtasks) gathered.subtasks.set(task.id, task);
+    for (const task of message.subtasks) pending.subtasks.set(task.id, task);
     for (const id of message.removed) {
-      gathered.tasks.delete(id);
-      gathered.removed.add(id);
+      pending.tasks.delete(id);
+      pending.removed.add(id);
     }
   }
   if (isScheduled) return;
   isScheduled = true;
-  setTimeout(tell, Math.max(0, lastTold + pauseMs - performance.now()));
+  setTimeout(notify, Math.max(0, lastNotified + minPauseMs - performance.now()));
 }
 
-function tell(): void {
+function notify(): void {
   isScheduled = false;
-  lastTold = performance.now();
+  lastNotified = performance.now();
   const changes = {
-    tasks: [...gathered.tasks.values()],
-    subtasks: [...gathered.subtasks.values()],
-    removed: [...gathered.removed],
-    reset: gathered.reset,
+    tasks: [...pending.tasks.values()],
+    subtasks: [...pending.subtasks.values()],
+    removed: [...pending.removed],
+    reset: pending.reset,
   };
-  gathered = nothing();
+  pending = noChanges();
   batch(() => {
     for (const task of [...changes.tasks, ...changes.subtasks]) if (summaries.has(task.id)) remember(task);
     for (const id of changes.removed) {

@@ -1,6 +1,6 @@
 /**
- * Where in the dashboard one is, as an address that can be shared. Everything is in the query, so that a server need
- * only know one page:
+ * The current page as an address that can be shared. Everything is in the query, so that the server has to serve only
+ * one page:
  *
  *     /operator/                                     the overview; ?window=24h
  *     /operator/?view=tasks&status=failed&tool=…     the list; also owner, age, text
@@ -18,9 +18,9 @@ export const spans = {
 
 export type Span = keyof typeof spans;
 
-/** As the address has it: an age stays an age, so that a shared list means the same tomorrow. */
+/** The filter in the address. An age stays relative, so that a shared address means the same tomorrow. */
 export interface ListFilter {
-  readonly standings: readonly TaskStatus[];
+  readonly statuses: readonly TaskStatus[];
   readonly tool?: string;
   readonly owner?: string;
   readonly age?: Span;
@@ -32,11 +32,11 @@ export type Route =
   | { readonly view: 'tasks'; readonly filter: ListFilter }
   | { readonly view: 'task'; readonly id: string; readonly part?: string };
 
-export const everything: ListFilter = { standings: [] };
+export const everything: ListFilter = { statuses: [] };
 
 export const route = signal<Route>({ view: 'overview', window: '1h' });
 
-/** Raised when one came to another page, by whichever way: its heading takes the focus. */
+/** Incremented on every navigation to another page, whose heading then takes the focus. */
 export const arrivals = signal(0);
 
 export function routeOf(search: string): Route {
@@ -55,7 +55,7 @@ export function href(to: Route): string {
     if (to.part) params.set('part', to.part);
   } else if (to.view === 'tasks') {
     params.set('view', 'tasks');
-    for (const standing of to.filter.standings) params.append('status', standing);
+    for (const status of to.filter.statuses) params.append('status', status);
     for (const name of ['tool', 'owner', 'age', 'text'] as const) {
       const value = to.filter[name];
       if (value) params.set(name, value);
@@ -64,7 +64,7 @@ export function href(to: Route): string {
   return params.size > 0 ? `?${params}` : './';
 }
 
-/** `replace` is for refinements of the same page: they make no step in the history. */
+/** `replace` is for refinements of the same page: it adds no entry to the browser's history. */
 export function navigate(to: Route, { replace = false } = {}): void {
   const isSamePage = pageOf(to) === pageOf(route.value);
   if (replace) history.replaceState(history.state, '', href(to));
@@ -79,7 +79,7 @@ export function navigate(to: Route, { replace = false } = {}): void {
   }
 }
 
-/** Reads the address, and from now on follows links and the browser's own back and forward. */
+/** Reads the address and starts to handle links and the browser's back and forward buttons. */
 export function startRouter(): void {
   history.scrollRestoration = 'manual';
   route.value = routeOf(location.search);
@@ -88,7 +88,7 @@ export function startRouter(): void {
     route.value = routeOf(location.search);
     if (pageOf(route.value) !== before) arrivals.value++;
     const top = Number(history.state?.scroll ?? 0);
-    // The page must be there before it can be scrolled.
+    // The page must be rendered before it can be scrolled.
     requestAnimationFrame(() => requestAnimationFrame(() => scrollTo(0, top)));
   });
   addEventListener('click', followLink);
@@ -117,7 +117,7 @@ function filterOf(params: URLSearchParams): ListFilter {
   const named = new Set(params.getAll('status'));
   const age = spanOf(params.get('age'));
   return {
-    standings: taskStatuses.filter((standing) => named.has(standing)),
+    statuses: taskStatuses.filter((status) => named.has(status)),
     ...given('tool', params.get('tool')),
     ...given('owner', params.get('owner')),
     ...(age && { age }),

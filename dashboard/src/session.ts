@@ -1,27 +1,28 @@
 /**
- * Whose eyes the dashboard has: the token, for as long as the tab is open. It comes in the fragment of the address,
- * which is sent to nobody, and leaves the address before anything else happens, so that no address that is copied
- * or remembered has it.
+ * The operator's token, kept while the tab is open. It arrives in the fragment of the address, which browsers do not
+ * send, and is removed from the address first of all, so that no copied or saved address contains it.
  */
 import { computed, signal } from '@preact/signals';
-import { HttpDesk } from './api.ts';
+import { HttpOperatorApi } from './api.ts';
 import { freeze } from './clock.ts';
 
 const key = 'holdfast.token';
 
 export const token = signal<string | undefined>(undefined);
 
-/** Why there is no token any more, if there was one. */
+/** Why the user was signed out. */
 export const signedOutBecause = signal<'refused' | undefined>(undefined);
 
-/** The desk to ask; undefined while nobody is signed in. */
-export const desk = computed(() => (token.value === undefined ? undefined : new HttpDesk(token.value)));
+/** The operator API with the current token; undefined while signed out. */
+export const operatorApi = computed(() =>
+  token.value === undefined ? undefined : new HttpOperatorApi(token.value),
+);
 
-/** Call once, before anything reads the address. `#now=MILLISECONDS` stops the clock, for pictures. */
+/** Call once, before anything reads the address. `#now=MILLISECONDS` stops the clock, for screenshots. */
 export function beginSession(): void {
   takeFragment();
   token.value ??= sessionStorage.getItem(key) ?? undefined;
-  // A link with a token that is opened where the dashboard is open already changes only the fragment.
+  // If the dashboard is already open, a link with a token changes only the fragment.
   addEventListener('hashchange', takeFragment);
 }
 

@@ -1,6 +1,6 @@
 /**
- * Did every step run, none too often, and each at its time? Judged by the lines that the steps wrote and by the kills
- * alone. The outcomes are only compared with what the files say.
+ * Checks that every step ran, none too often and each at its time, using only the lines that steps wrote and the kills.
+ * The outcomes of tasks are compared with these files.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Outcome, TaskId } from '../../src/index.ts';
@@ -13,10 +13,10 @@ import type { Seen } from './tools.ts';
 export interface Witnessed {
   readonly evidence: Evidence;
   readonly lives: readonly Life[];
-  /** Every task that must have ended with a result, by id; undefined if it is not there or not done. */
+  /** The outcome of a task; undefined if the task does not exist or is not done. */
   outcomeOf(id: TaskId): Outcome | undefined;
-  /** What was said to a task under this key or name. */
-  saidTo(id: TaskId, name: string): string | undefined;
+  /** The answer or event that was sent to a task under this key or name. */
+  sentTo(id: TaskId, name: string): string | undefined;
 }
 
 export interface Timer {
@@ -34,10 +34,10 @@ export interface Repeat {
 
 export interface StepFindings {
   readonly problems: Problem[];
-  /** Every task that was found, with its programme. */
+  /** All tasks with their programmes. */
   readonly tasks: Map<TaskId, Programme>;
   steps: number;
-  /** Steps in flight that were run again after a kill. */
+  /** Interrupted steps that ran again after a kill. */
   readonly repeats: Repeat[];
   readonly timers: Timer[];
 }
@@ -56,11 +56,11 @@ export function checkSteps(
   for (const { id, programme } of roots) checkTree(id, programme, witnessed, findings);
   for (const task of witnessed.evidence.lines.keys())
     if (!findings.tasks.has(task))
-      findings.problems.push({ kind: 'broken', task, text: 'steps of it ran, and nobody asked for it' });
+      findings.problems.push({ kind: 'broken', task, text: 'its steps ran, but it was never ordered' });
   return findings;
 }
 
-/** Checks a task and the subtasks that its files name, and gives back what it must have returned. */
+/** Checks a task and the subtasks named in its file; returns what the task must have returned. */
 function checkTree(id: TaskId, programme: Programme, witnessed: Witnessed, findings: StepFindings): Seen {
   findings.tasks.set(id, programme);
   const check = new TaskCheck(id, programme, witnessed, findings);
@@ -100,7 +100,7 @@ class TaskCheck {
     this.#timersKept();
   }
 
-  /** What the last line of a step says: a step is repeated only until it is committed. */
+  /** A value from the last line of a step, which is the committed one. */
   fact(step: string, name: string): unknown {
     return this.#last(step)?.value[name];
   }
@@ -109,10 +109,10 @@ class TaskCheck {
     const line = this.#last(step);
     if (!line) return;
     for (const text of differences(parsed(line.value.returned), wanted))
-      this.#complain('lost', `${step} got of subtask ${subtask} ${text}`);
+      this.#complain('lost', `${step} received from subtask ${subtask} ${text}`);
   }
 
-  /** The nonces that the handler must have been given. */
+  /** The nonces that the handler must have received. */
   seen(): Seen {
     const nonces = this.#ownSteps().map((step) => [step, this.#last(step)?.value.nonce ?? '']);
     return Object.fromEntries(nonces);
@@ -130,12 +130,12 @@ class TaskCheck {
       for (let attempt = 1; attempt <= attempts; attempt++)
         if (!made.has(attempt)) this.#complain('lost', `${step} never ran${of(attempt, attempts)}`);
       if (lines.some(({ attempt }) => attempt > attempts))
-        this.#complain('repeated', `${step} ran an attempt more than its ${attempts}`);
+        this.#complain('repeated', `${step} ran more than its ${attempts} attempts`);
     }
     this.#findings.steps += this.#ownSteps().filter((step) => this.#lines.has(step)).length;
     for (const step of this.#lines.keys())
       if (!stepsOf(this.#programme).includes(step))
-        this.#complain('broken', `${step} ran, and is not one of its steps`);
+        this.#complain('broken', `${step} ran, but is not one of its steps`);
   }
 
   #noneTooOften(all: readonly StepLine[]): void {
@@ -159,7 +159,7 @@ class TaskCheck {
         );
   }
 
-  /** A line may be there once more only if the process that wrote it was killed before the next one was written. */
+  /** A line may be repeated only if the process that wrote it was killed before the next one was written. */
   #excuse(line: StepLine, next: StepLine): void {
     const life = lifeAt(this.#witnessed.lives, line);
     const killedAt = life?.killedAt;
@@ -175,7 +175,7 @@ class TaskCheck {
       });
   }
 
-  /** What the handler knew when it came to a step, and the step's key, are the same in every pass. */
+  /** The input of a step and its key are the same in every pass. */
   #sameEveryTime(): void {
     const keys = new Map<string, string>();
     for (const [step, lines] of this.#lines) {
@@ -186,21 +186,21 @@ class TaskCheck {
         if (!Object.hasOwn(this.#programme.polls, step) && !isDeepStrictEqual(known(line), known(first!)))
           this.#complain(
             'broken',
-            `${step} was given ${JSON.stringify(known(first!))}, then ${JSON.stringify(known(line))}`,
+            `${step} received ${JSON.stringify(known(first!))}, then ${JSON.stringify(known(line))}`,
           );
       }
       const { key } = lines[0]!;
       if (keys.has(key)) this.#complain('broken', `${step} and ${keys.get(key)} have the same key ${key}`);
       keys.set(key, step);
     }
-    for (const [step, name] of Object.entries(this.#programme.hears))
-      this.#expectHeard(step, this.#witnessed.saidTo(this.#id, name), name);
+    for (const [step, name] of Object.entries(this.#programme.receives))
+      this.#expectReceived(step, this.#witnessed.sentTo(this.#id, name), name);
   }
 
-  #expectHeard(step: string, said: string | undefined, name: string): void {
+  #expectReceived(step: string, sent: string | undefined, name: string): void {
     const line = this.#last(step);
-    if (line && line.value.heard !== said)
-      this.#complain('lost', `${step} heard ${line.value.heard}, under "${name}" it was told ${said}`);
+    if (line && line.value.received !== sent)
+      this.#complain('lost', `${step} received ${line.value.received}, but ${sent} was sent under "${name}"`);
   }
 
   #timersKept(): void {
@@ -265,7 +265,7 @@ function parsed(text: unknown): Seen {
   }
 }
 
-/** Where the nonces that were returned are not those that the steps wrote. */
+/** Differences between the returned nonces and those that the steps wrote. */
 function differences(returned: Seen, written: Seen): string[] {
   const steps = new Set([...Object.keys(returned), ...Object.keys(written)]);
   return [...steps]
@@ -273,12 +273,12 @@ function differences(returned: Seen, written: Seen): string[] {
     .map((step) => `"${returned[step]}" for ${step}, which wrote "${written[step]}"`);
 }
 
-/** What a line tells apart from what the step itself found out. */
+/** The values of a line that the step did not generate itself. */
 function known({ value }: StepLine): object {
   const { nonce: _nonce, risesAt: _risesAt, ...rest } = value;
   return rest;
 }
 
 function of(attempt: number, attempts: number): string {
-  return attempts === 1 ? '' : ` for the ${attempt}. time of ${attempts}`;
+  return attempts === 1 ? '' : ` (attempt ${attempt} of ${attempts})`;
 }

@@ -1,10 +1,10 @@
-/** What the worker and the creator share: their argument, and hearing from the supervisor until it is gone. */
+/** Shared by the worker and the creator: their options, and commands from the supervisor until it exits. */
 import { createInterface } from 'node:readline';
-import { say } from './said.ts';
+import { send } from './child-messages.ts';
 
 export interface ChildOptions {
   readonly file: string;
-  /** Where steps write their lines. */
+  /** The folder for the lines of steps. */
   readonly folder: string;
   /** The name of this run. */
   readonly run: string;
@@ -12,7 +12,7 @@ export interface ChildOptions {
 
 export const options: ChildOptions = JSON.parse(process.argv[2]!);
 
-/** Calls back for each line that the supervisor sends. Nobody may outlive it: its end closes our standard input. */
+/** Calls back for each line from the supervisor. Its exit closes our standard input, and ends this process. */
 export function onOrder<Order>(obey: (order: Order) => Promise<void>): void {
   const input = createInterface({ input: process.stdin });
   input.on('line', (text) => {
@@ -22,6 +22,6 @@ export function onOrder<Order>(obey: (order: Order) => Promise<void>): void {
 }
 
 export function giveUp(error: unknown): never {
-  say({ kind: 'failed', error: (error as Error).stack ?? String(error) });
+  send({ kind: 'failed', error: (error as Error).stack ?? String(error) });
   process.exit(1);
 }

@@ -1,16 +1,16 @@
-/** Orders voyages, some of this process and some of another one, which is killed now and then; keeps count of them. */
+/** Orders voyages and records which were created. Another process, which is killed at times, creates half of them. */
 import type { Task, TaskId, Tasks } from '../../src/index.ts';
 import { Child } from '../../test/kit/child.ts';
 import type { Random } from '../../test/kit/random.ts';
+import type { ChildMessage } from './child-messages.ts';
 import type { ChildOptions } from './child-process.ts';
 import type { Problem } from './problem.ts';
-import type { Said } from './said.ts';
 import type { chaosTools } from './tools.ts';
 import { createVoyage, type Voyage } from './voyages.ts';
 
 export class Creations {
   readonly problems: Problem[] = [];
-  /** The tasks that were acknowledged, by the number of the voyage. */
+  /** The acknowledged tasks, by number of the voyage. */
   readonly acknowledged = new Map<number, TaskId>();
   kills = 0;
   readonly #tasks: Tasks;
@@ -19,7 +19,7 @@ export class Creations {
   readonly #random: Random;
   readonly #created: (id: TaskId) => void;
   readonly #ordered: Voyage[] = [];
-  #creator: Child<Said>;
+  #creator: Child<ChildMessage>;
 
   constructor(parts: {
     readonly tasks: Tasks;
@@ -51,7 +51,7 @@ export class Creations {
       );
   }
 
-  /** Kills the creator. Its successor is told of everything that was not acknowledged. */
+  /** Kills the creator. Its successor receives all orders that were not acknowledged. */
   async killCreator(): Promise<void> {
     this.kills++;
     await this.#creator.kill();
@@ -63,10 +63,10 @@ export class Creations {
     await this.#creator.kill();
   }
 
-  #start(): Child<Said> {
-    return new Child<Said>(import.meta.resolve('./creator.ts'), this.#options, (said) => {
-      if (said.kind === 'created') this.#acknowledge(said.n, said.id);
-      if (said.kind === 'failed') this.#complain(`The creator failed: ${said.error}`);
+  #start(): Child<ChildMessage> {
+    return new Child<ChildMessage>(import.meta.resolve('./creator.ts'), this.#options, (message) => {
+      if (message.kind === 'created') this.#acknowledge(message.n, message.id);
+      if (message.kind === 'failed') this.#complain(`The creator failed: ${message.error}`);
     });
   }
 

@@ -1,11 +1,11 @@
 /**
- * A child process that creates the tasks it is told to, and says so when they are there. It may be killed at any
- * moment: whoever takes its place is told again, and the idempotency keys see to it that there is one task for each.
+ * A child process that creates tasks on order and acknowledges them. It may be killed at any time. Its successor
+ * receives the orders again, and idempotency keys ensure one task for each.
  */
 import { createTasks } from '../../src/index.ts';
 import { sqlite } from '../../src/sqlite.ts';
+import { send } from './child-messages.ts';
 import { onOrder, options } from './child-process.ts';
-import { say } from './said.ts';
 import { chaosTools } from './tools.ts';
 import { createVoyage, type Voyage } from './voyages.ts';
 
@@ -14,5 +14,5 @@ const tasks = createTasks({ store: sqlite(options.file), tools: [voyage, leg, cr
 
 onOrder<Voyage>(async (order) => {
   const { id } = await createVoyage(tasks, voyage, order, options.run);
-  say({ kind: 'created', n: order.n, id });
+  send({ kind: 'created', n: order.n, id });
 });

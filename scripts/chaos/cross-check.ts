@@ -1,6 +1,6 @@
 /**
- * The journals against the files. Whether a step ran after its entry was committed shows from the numbers of the
- * passes, without a clock: a line of a later pass than the one that committed the entry is one too many.
+ * Compares the journals with the files of steps. Pass numbers show without a clock whether a step ran after its entry
+ * was committed: a line from a pass after the one that committed the entry is a repetition.
  */
 
 import { batchIn } from '../../src/engine/replay/journal.ts';
@@ -28,7 +28,7 @@ export function crossCheck(tasks: Iterable<TaskId>, snapshot: Snapshot, { lines 
       ...own.flatMap((line) => problemOf(line, committed)),
       ...[...committed.entries.keys()]
         .filter((key) => !written.has(key))
-        .map((key) => problem('lost', task, `its journal has an entry for ${key}, and no step wrote a line`)),
+        .map((key) => problem('lost', task, `its journal has an entry for ${key}, but no step wrote a line`)),
     );
   }
   return problems;
@@ -38,13 +38,13 @@ function problemOf(line: StepLine, { entries, attempts }: Committed): Problem[] 
   const { task, step, attempt, pass, key } = line;
   const committed = attempts.get(`${key} ${attempt}`) ?? entries.get(key);
   if (committed === undefined)
-    return [problem('lost', task, `${step} ran as ${key}, and its journal has no entry for it`)];
+    return [problem('lost', task, `${step} ran as ${key}, but its journal has no entry for it`)];
   if (pass > committed)
     return [
       problem(
         'repeated',
         task,
-        `${step} ran in pass ${pass}, and was committed in pass ${committed} already`,
+        `${step} ran in pass ${pass}, but was already committed in pass ${committed}`,
       ),
     ];
   return [];

@@ -1,4 +1,6 @@
-/** Puts the findings together: from the files that the steps wrote, from what was said, and from the database. */
+/**
+ * Runs all checks of a run: on the files of the steps, on the answers and events that were sent, and on the database.
+ */
 import type { Task, TaskId } from '../../src/index.ts';
 import { problemsOf } from '../../test/techniques/chaos/check.ts';
 import type { Snapshot } from '../../test/techniques/chaos/snapshot.ts';
@@ -14,14 +16,14 @@ import type { Restart } from './workers.ts';
 export interface Case {
   /** The owner of all tasks of the run. */
   readonly run: string;
-  /** The tasks that were acknowledged, by the number of the voyage, and how many were ordered. */
+  /** The acknowledged tasks by number of the voyage, and how many were ordered. */
   readonly acknowledged: ReadonlyMap<number, TaskId>;
   readonly ordered: number;
   readonly evidence: Evidence;
   readonly lives: readonly Life[];
   readonly restarts: readonly Restart[];
   readonly snapshot: Snapshot;
-  saidTo(task: TaskId, name: string): string | undefined;
+  sentTo(task: TaskId, name: string): string | undefined;
 }
 
 export interface Verdict {
@@ -30,7 +32,7 @@ export interface Verdict {
   readonly resumptions: readonly Resumption[];
 }
 
-/** What came of a restart after which no other kill came in between. */
+/** How work resumed after a restart, if no other kill came in between. */
 interface Resumption {
   /** Until the next step of any task. */
   readonly ms: number;
@@ -39,28 +41,28 @@ interface Resumption {
   readonly afterAll: boolean;
 }
 
-/** Two seconds of it are the rest of tasks whose process died soon after their claim. */
-export const longestResumeMs = 5_000;
-/** What Node itself takes to start, at most, when the machine has nothing else to do. More is not held against us. */
+/** Two seconds of this are the delay for tasks whose process died soon after their claim. */
+export const maxResumeMs = 5_000;
+/** The longest time that Node itself takes to start on an idle machine. More time is subtracted. */
 const usualStartMs = 300;
-/** Generous, for a machine that has other things to do. */
-const longestLatenessMs = 5_000;
+/** Generous, for a busy machine. */
+const maxLatenessMs = 5_000;
 /**
- * What a kill may cost a timer, or a step in flight: no worker may live for a while, and the one that takes over may
- * be killed too. Still less than is left of a lease, because the dead are told by their locks.
+ * The longest delay that a kill may cause for a timer or an interrupted step. There may be no live worker for a while,
+ * and the one that takes over may be killed, too. Still less than a lease, because locks reveal dead workers.
  */
-const longestTakeOverMs = 10_000;
+const maxTakeOverMs = 10_000;
 
-/** On a machine that is `slowness` times as slow as usual, everything may take so many times as long. */
+/** `slowness` multiplies all time limits, for a slow machine. */
 export function judge(evidence: Case, slowness = 1): Verdict {
-  const { run, acknowledged, lives, saidTo } = evidence;
+  const { run, acknowledged, lives, sentTo } = evidence;
   const snapshot = ofRun(evidence.snapshot, run);
   const findings = checkSteps(
     [...acknowledged.values()].map((id) => ({ id, programme: voyage })),
     {
       evidence: evidence.evidence,
       lives,
-      saidTo,
+      sentTo,
       outcomeOf: (id) => {
         const task = snapshot.tasks.get(id);
         return task?.phase === 'done' ? task.outcome : undefined;
@@ -73,27 +75,25 @@ export function judge(evidence: Case, slowness = 1): Verdict {
     ...crossCheck(findings.tasks.keys(), snapshot, evidence.evidence),
     ...creationProblems(evidence, snapshot),
     ...[...findings.tasks].flatMap(([id, programme]) =>
-      questionProblems(snapshot.tasks.get(id), programme, saidTo),
+      questionProblems(snapshot.tasks.get(id), programme, sentTo),
     ),
     ...problemsOf(snapshot).map((text) => broken(text)),
     ...resumptions
-      .filter(({ ms, startMs }) => ms - Math.max(0, startMs - usualStartMs) > slowness * longestResumeMs)
+      .filter(({ ms, startMs }) => ms - Math.max(0, startMs - usualStartMs) > slowness * maxResumeMs)
       .map(({ ms, startMs }) =>
         broken(`After a restart no step ran for ${ms} ms, ${startMs} of which Node took to start.`),
       ),
     ...findings.repeats
-      .filter(({ afterMs }) => afterMs > slowness * longestTakeOverMs)
-      .map(({ afterMs }) => broken(`A step in flight was run again only ${afterMs} ms after the kill.`)),
+      .filter(({ afterMs }) => afterMs > slowness * maxTakeOverMs)
+      .map(({ afterMs }) => broken(`An interrupted step ran again only ${afterMs} ms after the kill.`)),
     ...findings.timers
-      .filter(
-        ({ lateMs, disturbed }) => lateMs > slowness * (disturbed ? longestTakeOverMs : longestLatenessMs),
-      )
+      .filter(({ lateMs, disturbed }) => lateMs > slowness * (disturbed ? maxTakeOverMs : maxLatenessMs))
       .map(({ lateMs }) => broken(`A timer was ${lateMs} ms late.`)),
   ];
   return { problems, findings, resumptions };
 }
 
-/** The part of the database that this run made. */
+/** The part of the database that belongs to this run. */
 function ofRun({ rows, tasks, commits, ...rest }: Snapshot, run: string): Snapshot {
   const ids = new Set(rows.filter(({ owner }) => owner === run).map(({ id }) => id));
   const within = <T>(all: ReadonlyMap<TaskId, T>) => new Map([...all].filter(([id]) => ids.has(id)));
@@ -105,31 +105,31 @@ function ofRun({ rows, tasks, commits, ...rest }: Snapshot, run: string): Snapsh
   };
 }
 
-/** For each voyage that was ordered there is one task, and there is no other. */
+/** There is exactly one task for each ordered voyage, and no other task. */
 function creationProblems({ ordered, acknowledged }: Case, { tasks }: Snapshot): Problem[] {
   const problems: Problem[] = [];
   const roots = [...tasks.values()].filter(({ parentId }) => parentId === undefined);
   for (let n = 1; n <= ordered; n++) {
     const id = acknowledged.get(n);
     const found = roots.filter(({ idempotency }) => idempotency?.key === keyOf(n)).map((task) => task.id);
-    if (id === undefined) problems.push({ kind: 'lost', text: `Voyage ${n} was ordered and never created.` });
+    if (id === undefined) problems.push({ kind: 'lost', text: `Voyage ${n} was ordered but never created.` });
     else if (found.length !== 1 || found[0] !== id)
       problems.push({
         kind: 'lost',
         task: id,
-        text: `voyage ${n} was acknowledged as this task, and is ${found}`,
+        text: `voyage ${n} was acknowledged as this task, but is ${found}`,
       });
   }
   if (roots.length > ordered)
-    problems.push(broken(`${ordered} voyages were ordered, and there are ${roots.length} of them.`));
+    problems.push(broken(`${ordered} voyages were ordered, but there are ${roots.length} of them.`));
   return problems;
 }
 
-/** Exactly the questions of the programme, each under its one key, each with the answer that it was given. */
+/** The task has exactly the questions of the programme, each with its key and the answer that was sent. */
 function questionProblems(
   task: Task | undefined,
   { questions }: Programme,
-  saidTo: Case['saidTo'],
+  sentTo: Case['sentTo'],
 ): Problem[] {
   if (!task) return [];
   const asked = task.inputs.map((input) => {
@@ -138,7 +138,7 @@ function questionProblems(
     return `${input.key} ${input.state} ${answer?.content?.words ?? ''}`;
   });
   const wanted = questions.map(
-    ({ key, state }) => `${key} ${state} ${state === 'answered' ? saidTo(task.id, key) : ''}`,
+    ({ key, state }) => `${key} ${state} ${state === 'answered' ? sentTo(task.id, key) : ''}`,
   );
   return asked.join() === wanted.join()
     ? []

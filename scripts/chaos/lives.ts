@@ -1,18 +1,18 @@
-/** When each worker process lived, and how it ended: what may excuse a step that ran twice. */
+/** The lifetime of each worker process, which may excuse a step that ran twice. */
 
 export interface Life {
-  /** Undefined until it has said so; before that it runs no step. */
+  /** Undefined until the process has reported it; before that it runs no steps. */
   pid?: number;
   readonly startedAt: number;
-  /** When its own code began to run. */
+  /** When its own code started to run. */
   readyAt?: number;
-  /** The moment before the signal was sent; undefined if it was never killed. */
+  /** The time just before the signal was sent; undefined if it was never killed. */
   killedAt?: number;
-  /** When it was known to be gone. */
+  /** When its exit was observed. */
   goneAt?: number;
 }
 
-/** The process that wrote a line then. Numbers of processes come round again, so the time decides. */
+/** The process that wrote a line. Process ids are reused, so the time decides. */
 export function lifeAt(
   lives: readonly Life[],
   { pid, at }: { readonly pid: number; readonly at: number },

@@ -1,8 +1,8 @@
-/** What went wrong, in a sentence, and under which of the three counts it falls. */
+/** A problem in a sentence, with its kind. */
 export interface Problem {
-  /** `lost`: a task or a part of its work is missing; `repeated`: a step ran that must not; `broken`: all else. */
+  /** `lost`: a task or part of its work is missing; `repeated`: a step ran again that must not; `broken`: the rest. */
   readonly kind: 'lost' | 'repeated' | 'broken';
-  /** The task it is about, if it is about one. */
+  /** The affected task, if any. */
   readonly task?: string;
   readonly text: string;
 }
@@ -24,6 +24,6 @@ export function counts(problems: readonly Problem[]): Counts {
   };
 }
 
-export function told({ task, text }: Problem): string {
+export function problemText({ task, text }: Problem): string {
   return task === undefined ? text : `${task}: ${text}`;
 }

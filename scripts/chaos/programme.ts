@@ -1,19 +1,19 @@
-/** What each tool of `tools.ts` must be seen to do, written down apart from it: the checks go by this list alone. */
+/** What each tool of `tools.ts` must do, defined separately from it. The checks use only this list. */
 
 export interface Programme {
-  /** Stages follow each other. The branches of a stage run beside each other, each one in its order. */
+  /** Stages run one after the other. The branches of a stage run in parallel, each in its own order. */
   readonly stages: readonly (readonly (readonly string[])[])[];
-  /** Steps that take several attempts, each with a rest before the next. */
+  /** Steps that need several attempts, with the delay before the next one. */
   readonly attempts: Readonly<Record<string, { readonly attempts: number; readonly restMs: number }>>;
-  /** Polls, whose looks are not counted: the step that said when they may end (`risesAt`), and the step after them. */
+  /** Polls, whose attempts are not counted: the step that defined when they may end (`risesAt`), and the next step. */
   readonly polls: Readonly<Record<string, { readonly from: string; readonly until: string }>>;
-  /** Steps whose line says `sleeps`, and the step that comes when so many milliseconds have passed. */
+  /** Steps whose line contains `sleeps` in milliseconds, and the step that follows after this time. */
   readonly timers: Readonly<Record<string, string>>;
-  /** Steps whose line says what was heard, and the key or the name under which it was said. */
-  readonly hears: Readonly<Record<string, string>>;
-  /** Every question, by key, in the order in which they are asked. */
+  /** Steps whose line contains the received answer or event, and its key or name. */
+  readonly receives: Readonly<Record<string, string>>;
+  /** All questions in order. */
   readonly questions: readonly { readonly key: string; readonly state: 'answered' | 'withdrawn' }[];
-  /** The step that names the subtasks, with the programme of each, and the steps that got their results. */
+  /** The step that names the subtasks, the programme of each, and the steps that received their results. */
   readonly subtasks?: {
     readonly named: string;
     readonly programmes: readonly Programme[];
@@ -21,7 +21,7 @@ export interface Programme {
   };
 }
 
-const nothing = { attempts: {}, polls: {}, timers: {}, hears: {}, questions: [] };
+const nothing = { attempts: {}, polls: {}, timers: {}, receives: {}, questions: [] };
 
 const crew: Programme = { ...nothing, stages: [[['muster', 'berth']]] };
 
@@ -29,7 +29,7 @@ const legWithPilot: Programme = {
   ...nothing,
   stages: [[['depart', 'arrive', 'piloted', 'log-in']]],
   timers: { depart: 'arrive' },
-  hears: { piloted: 'pilot' },
+  receives: { piloted: 'pilot' },
   questions: [{ key: 'pilot', state: 'answered' }],
 };
 
@@ -57,7 +57,7 @@ export const voyage: Programme = {
     hail: 'unanswered',
     'tack#0': 'tack#1',
   },
-  hears: { 'leave-given': 'leave', cleared: 'cleared', 'leave-again': 'leave~2' },
+  receives: { 'leave-given': 'leave', cleared: 'cleared', 'leave-again': 'leave~2' },
   questions: [
     { key: 'leave', state: 'answered' },
     { key: 'unheard', state: 'withdrawn' },
@@ -70,7 +70,7 @@ export function stepsOf({ stages }: Programme): string[] {
   return stages.flat(2);
 }
 
-/** Every pair of steps of which the second is reached only when the first has been committed. */
+/** All pairs of steps of which the second starts only after the first is committed. */
 export function* inOrder({ stages }: Programme): Iterable<readonly [string, string]> {
   for (const [index, branches] of stages.entries()) {
     const later = stages.slice(index + 1).flat(2);

@@ -1,6 +1,6 @@
-/** What a run came to, in numbers. */
+/** The results of a run in numbers. */
 import type { Verdict } from './judge.ts';
-import { counts, type Problem, told } from './problem.ts';
+import { counts, type Problem, problemText } from './problem.ts';
 import type { Supervisor } from './supervisor.ts';
 
 export interface Report {
@@ -12,12 +12,12 @@ export interface Report {
   /** Voyages and their subtasks. */
   readonly tasks: number;
   readonly steps: number;
-  /** Steps in flight that a kill made run again, and how long that took at worst if no other kill came in between. */
+  /** Steps that a kill interrupted and that ran again, and the longest delay without another kill in between. */
   readonly stepsRepeatedInFlight: number;
-  readonly longestTakeOverMs: number;
+  readonly maxTakeOverMs: number;
   readonly restarts: number;
-  readonly longestResumeMs: number;
-  readonly longestResumeAfterAllMs: number;
+  readonly maxResumeMs: number;
+  readonly maxResumeAfterAllMs: number;
   readonly timers: number;
   readonly earlyTimers: number;
   readonly latestTimerMs: number;
@@ -31,7 +31,7 @@ export interface Report {
   readonly problems: readonly string[];
 }
 
-/** What every run of chaos is summed up by. */
+/** The summary of every chaos run. */
 type Sum = Pick<Report, 'kills' | 'tasks' | 'lost' | 'repeatedSteps' | 'brokenInvariants'>;
 
 export function sumOf(one: Sum, other: Sum): Sum {
@@ -54,10 +54,10 @@ export function isSound({ lost, repeatedSteps, brokenInvariants }: Sum): boolean
 
 export function reportOf(
   seed: number,
-  { workers, creations, requestor, deploys }: Supervisor,
+  { workers, creations, responder, deploys }: Supervisor,
   { problems: found, findings, resumptions }: Verdict,
 ): Report {
-  const problems: Problem[] = [...workers.problems, ...creations.problems, ...requestor.problems, ...found];
+  const problems: Problem[] = [...workers.problems, ...creations.problems, ...responder.problems, ...found];
   const { lost, repeated, broken } = counts(problems);
   const { tasks, steps, repeats, timers } = findings;
   const late = timers.map(({ lateMs }) => lateMs).toSorted((a, b) => a - b);
@@ -70,21 +70,21 @@ export function reportOf(
     tasks: tasks.size,
     steps,
     stepsRepeatedInFlight: repeats.length,
-    longestTakeOverMs: longest(calm(repeats).map(({ afterMs }) => afterMs)),
+    maxTakeOverMs: longest(calm(repeats).map(({ afterMs }) => afterMs)),
     restarts: resumptions.length,
-    longestResumeMs: longest(resumptions.map(({ ms }) => ms)),
-    longestResumeAfterAllMs: longest(resumptions.filter(({ afterAll }) => afterAll).map(({ ms }) => ms)),
+    maxResumeMs: longest(resumptions.map(({ ms }) => ms)),
+    maxResumeAfterAllMs: longest(resumptions.filter(({ afterAll }) => afterAll).map(({ ms }) => ms)),
     timers: timers.length,
     earlyTimers: late.filter((ms) => ms < 0).length,
     latestTimerMs: longest(late),
     latestCalmTimerMs: longest(calm(timers).map(({ lateMs }) => lateMs)),
     medianTimerMs: late[Math.floor(late.length / 2)] ?? 0,
-    answers: requestor.answers,
-    questionsOpenAcrossKills: requestor.survived,
+    answers: responder.answers,
+    questionsOpenAcrossKills: responder.survived,
     lost,
     repeatedSteps: repeated,
     brokenInvariants: broken,
-    problems: problems.map(told),
+    problems: problems.map(problemText),
   };
 }
 

@@ -1,4 +1,4 @@
-/** One run of chaos, from the first process to the verdict. */
+/** One chaos run, from the first process to the checks. */
 import { newId } from '../../src/model/id.ts';
 import { openSqlite } from '../../src/sqlite.ts';
 import { readSnapshot } from '../../test/techniques/chaos/snapshot.ts';
@@ -13,12 +13,12 @@ export interface ChaosOptions {
   readonly folder: string;
   readonly seed: number;
   readonly kills: number;
-  readonly tell?: (progress: Progress) => void;
-  /** How many times as slow as usual the machine may be. */
+  readonly onProgress?: (progress: Progress) => void;
+  /** Multiplies all time limits, for a slow machine. */
   readonly slowness?: number;
 }
 
-/** What a run came to, and all that it was judged by. */
+/** The results of a run, and the evidence for them. */
 export interface Judged {
   readonly report: Report;
   readonly evidence: Case;
@@ -29,21 +29,21 @@ export async function unleash({
   folder,
   seed,
   kills,
-  tell = () => {},
+  onProgress = () => {},
   slowness,
 }: ChaosOptions): Promise<Judged> {
   const run = `chaos-${newId().slice(0, 12)}`;
   const database = await openSqlite(file);
   const supervisor = new Supervisor(database, { file, folder, run }, seed);
   try {
-    await supervisor.disturb(kills, tell);
+    await supervisor.disturb(kills, onProgress);
     await supervisor.finish();
-    tell(supervisor.progress);
+    onProgress(supervisor.progress);
   } finally {
     await supervisor.close();
     await database.close();
   }
-  const { workers, creations, requestor } = supervisor;
+  const { workers, creations, responder } = supervisor;
   const evidence: Case = {
     run,
     acknowledged: creations.acknowledged,
@@ -52,7 +52,7 @@ export async function unleash({
     lives: workers.lives,
     restarts: workers.restarts,
     snapshot: readSnapshot(file),
-    saidTo: (task, name) => requestor.saidTo(task, name),
+    sentTo: (task, name) => responder.sentTo(task, name),
   };
   return { report: reportOf(seed, supervisor, judge(evidence, slowness)), evidence };
 }

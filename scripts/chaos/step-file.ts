@@ -1,6 +1,6 @@
 /**
- * What steps leave behind: one file per task, one line per attempt, appended whole before the step returns. These
- * lines are the evidence; what the engine believes to have run is not asked.
+ * The evidence of steps: one file per task and one line per attempt, written before the step returns. The checks use
+ * these lines, not the engine's own records.
  */
 import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,19 +8,19 @@ import type { Json, TaskId } from '../../src/index.ts';
 
 export interface StepLine {
   readonly task: TaskId;
-  /** The step's own label. Steps of equal names in parallel branches have different ones. */
+  /** The step's label. Steps of the same name in parallel branches have different labels. */
   readonly step: string;
   readonly attempt: number;
   readonly pass: number;
   readonly pid: number;
-  /** The idempotency key that the engine gave the step. */
+  /** The idempotency key from the engine. */
   readonly key: string;
   readonly at: number;
   readonly value: StepValue;
 }
 
 export interface StepValue {
-  /** Different for every line: tells which attempt's value a handler was given. */
+  /** Unique in every line: identifies the attempt whose value a handler received. */
   readonly nonce: string;
   readonly [more: string]: Json;
 }
@@ -30,7 +30,7 @@ export interface Evidence {
   readonly unreadable: readonly string[];
 }
 
-/** One write to a file opened for appending: the line is there as a whole or not at all. */
+/** Appends with one write, so a line is written completely or not at all. */
 export function appendLine(folder: string, line: StepLine): void {
   appendFileSync(join(folder, line.task), `${toText(line)}\n`);
 }

@@ -1,21 +1,21 @@
-/** Keeps voyages under way, kills workers at random moments, and in the end lets everything finish. */
+/** Keeps voyages running, kills workers at random times, and finally lets everything finish. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { createTasks, type TaskId, type Tasks } from '../../src/index.ts';
 import type { SqliteDatabase } from '../../src/sqlite.ts';
 import { type Random, seededRandom } from '../../test/kit/random.ts';
 import type { ChildOptions } from './child-process.ts';
 import { Creations } from './creations.ts';
-import { longestResumeMs } from './judge.ts';
-import { Requestor } from './requestor.ts';
+import { maxResumeMs } from './judge.ts';
+import { Responder } from './responder.ts';
 import { chaosTools } from './tools.ts';
 import { Workers } from './workers.ts';
 
-/** Voyages under way at the same time. */
-const fleet = 16;
+/** Voyages at the same time. */
+const concurrentVoyages = 16;
 const workers = 2;
 const finishWithinMs = 60_000;
-/** A kill is seldom farther away than this; should one take so much longer, something hangs. */
-const longestDisturbanceMs = 60_000;
+/** A single kill takes much less time; if not, something hangs. */
+const maxDisturbanceMs = 60_000;
 
 export interface Progress {
   readonly kills: number;
@@ -26,7 +26,7 @@ export interface Progress {
 export class Supervisor {
   readonly workers: Workers;
   readonly creations: Creations;
-  readonly requestor: Requestor;
+  readonly responder: Responder;
   deploys = 0;
   readonly #tasks: Tasks;
   readonly #random: Random;
@@ -38,10 +38,10 @@ export class Supervisor {
     const { voyage, leg, crew } = chaosTools(options);
     this.#random = random(0);
     this.#tasks = createTasks({ store: database, tools: [voyage, leg, crew] });
-    this.requestor = new Requestor(this.#tasks, random(1));
-    database.store.subscribe((notice) => {
-      this.requestor.hear(notice);
-      if (notice.events.some(({ type }) => type === 'finished')) this.#finished.add(notice.taskId);
+    this.responder = new Responder(this.#tasks, random(1));
+    database.store.subscribe((change) => {
+      this.responder.onChange(change);
+      if (change.events.some(({ type }) => type === 'finished')) this.#finished.add(change.taskId);
     });
     this.workers = new Workers(options, workers);
     this.creations = new Creations({
@@ -49,9 +49,9 @@ export class Supervisor {
       tool: voyage,
       options,
       random: random(2),
-      created: (id) => this.requestor.welcome(id),
+      created: (id) => this.responder.welcome(id),
     });
-    this.#ordering = setInterval(() => this.#keepUnderWay(), 60);
+    this.#ordering = setInterval(() => this.#keepBusy(), 60);
   }
 
   get progress(): Progress {
@@ -59,21 +59,21 @@ export class Supervisor {
     return { kills: this.workers.kills, voyages: this.creations.ordered, finished };
   }
 
-  /** Kills workers until so many were killed; between the kills tells how far it is. */
-  async disturb(kills: number, tell: (progress: Progress) => void): Promise<void> {
+  /** Kills workers until there were `kills` kills, and reports progress in between. */
+  async disturb(kills: number, onProgress: (progress: Progress) => void): Promise<void> {
     await pause(1_000);
     while (this.workers.kills < kills) {
       const disturbance = this.#disturb(kills - this.workers.kills);
-      const outcome = await Promise.race([disturbance, pause(longestDisturbanceMs, 'late', { ref: false })]);
-      if (outcome === 'late') throw new Error('A killed process was not gone for a minute.');
-      tell(this.progress);
+      const outcome = await Promise.race([disturbance, pause(maxDisturbanceMs, 'late', { ref: false })]);
+      if (outcome === 'late') throw new Error('A killed process did not exit within a minute.');
+      onProgress(this.progress);
     }
   }
 
-  /** Lets everything that was ordered come to its end, and tells the workers to stop. */
+  /** Waits until all ordered voyages have finished, and stops the workers. */
   async finish(): Promise<void> {
     clearInterval(this.#ordering);
-    this.requestor.noMoreKills();
+    this.responder.noMoreKills();
     for (const started = Date.now(); !this.#isAllFinished(); await pause(50))
       if (Date.now() - started > finishWithinMs) break;
     await this.workers.stopAll();
@@ -81,7 +81,7 @@ export class Supervisor {
 
   async close(): Promise<void> {
     clearInterval(this.#ordering);
-    this.requestor.close();
+    this.responder.close();
     await this.workers.killAll();
     await this.creations.close();
   }
@@ -99,28 +99,28 @@ export class Supervisor {
     const killed = all ? Array.from({ length: this.workers.size }, (_, each) => each) : [index];
     const downMs = random.chance(0.5) ? 0 : random.between(0, 600);
     await this.workers.kill(killed, async () => {
-      await this.requestor.expectAllOpen();
-      this.requestor.afterKill();
+      await this.responder.expectAllOpen();
+      this.responder.afterKill();
       await pause(downMs);
     });
-    await this.requestor.expectAllOpen();
-    // Otherwise the next kill would often come before it can be seen how soon work goes on.
-    if (all && random.chance(0.7)) await this.#workGoesOn();
+    await this.responder.expectAllOpen();
+    // Otherwise the next kill would often come before the time to resume can be measured.
+    if (all && random.chance(0.7)) await this.#workResumes();
   }
 
-  /** The next commit of a step, or the time after which there should have been one. */
-  async #workGoesOn(): Promise<void> {
+  /** Waits for the next commit of a step, up to the time by which it is due. */
+  async #workResumes(): Promise<void> {
     const recorded = Promise.withResolvers<void>();
     const stop = await this.#tasks.subscribe(({ events }) => {
       if (events.some(({ type }) => type === 'recorded')) recorded.resolve();
     });
-    await Promise.race([recorded.promise, pause(longestResumeMs * 1.5, undefined, { ref: false })]);
+    await Promise.race([recorded.promise, pause(maxResumeMs * 1.5, undefined, { ref: false })]);
     stop();
   }
 
-  #keepUnderWay(): void {
+  #keepBusy(): void {
     const { voyages, finished } = this.progress;
-    if (voyages - finished < fleet) this.creations.order();
+    if (voyages - finished < concurrentVoyages) this.creations.order();
   }
 
   #isAllFinished(): boolean {

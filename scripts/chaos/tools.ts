@@ -1,7 +1,7 @@
 /**
- * The durable tools that are to survive: a voyage of 33 steps with questions, timers, retries, a poll, events, a race,
- * branches with equal names, and subtasks with subtasks of their own. Every step writes a line; what a task returns
- * is the nonce that each of its steps gave it, so that the files tell whether it was given the right ones.
+ * The durable tools under test: a voyage of 33 steps with questions, timers, retries, a poll, events, a race, branches
+ * with equal names, and two levels of subtasks. Every step writes a line. A task returns the nonces of its steps, so
+ * that they can be compared with the files.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
@@ -18,12 +18,12 @@ import { appendLine, type StepValue } from './step-file.ts';
 const caulkAttempts = 3;
 const caulkDelayMs = 40;
 
-/** What a task returns: the nonce of each step that it ran. */
+/** The result of a task: the nonce of each step that it ran. */
 export type Seen = Record<string, string>;
 
-const words = { message: 'What do you say?', schema: z.object({ words: z.string() }) };
+const words = { message: 'Which words?', schema: z.object({ words: z.string() }) };
 
-/** `run` names the tools' version: the workers of a run leave the tasks of other runs alone. */
+/** `run` is the version of the tools, so that workers of a run ignore the tasks of other runs. */
 export function chaosTools({ folder, run }: { readonly folder: string; readonly run: string }) {
   const options = { version: run, deadline: '1h' } as const;
   const logOf = (task: TaskContext) => new Log(folder, task);
@@ -43,7 +43,7 @@ export function chaosTools({ folder, run }: { readonly folder: string; readonly 
       await log.step('depart', { sleeps: rest });
       await task.sleep(rest);
       await log.step('arrive');
-      if (leg === 0) await log.step('piloted', { heard: await heard(task, 'pilot') });
+      if (leg === 0) await log.step('piloted', { received: await wordsFor(task, 'pilot') });
       else {
         const subtask = await task.start(crew);
         await log.step('sign-on', { subtasks: [subtask.id] });
@@ -73,7 +73,7 @@ export function chaosTools({ folder, run }: { readonly folder: string; readonly 
       await log.step('cast-off', { sleeps: rest });
       await task.sleep(rest);
       await log.step('sail');
-      await log.step('leave-given', { heard: await heard(task, 'leave') });
+      await log.step('leave-given', { received: await wordsFor(task, 'leave') });
 
       const legs = await Promise.all([0, 1].map((number) => task.start(leg, { leg: number, rest })));
       await log.step('embark', { subtasks: legs.map(({ id }) => id) });
@@ -91,13 +91,13 @@ export function chaosTools({ folder, run }: { readonly folder: string; readonly 
           await log.step('make-sail');
         })(),
         (async () =>
-          log.step('cleared', { heard: await task.waitForEvent('cleared', { schema: z.string() }) }))(),
+          log.step('cleared', { received: await task.waitForEvent('cleared', { schema: z.string() }) }))(),
       ]);
 
       const { risesAt } = await log.step('sound', { risesAt: () => Date.now() + rest });
       await task.waitForCondition(
         'tide',
-        (context) => log.look('tide', context, Date.now() >= Number(risesAt)),
+        (context) => log.poll('tide', context, Date.now() >= Number(risesAt)),
         {
           every: 50,
         },
@@ -117,7 +117,7 @@ export function chaosTools({ folder, run }: { readonly folder: string; readonly 
         await log.step('tack', { sleeps: rest }, tack);
         await task.sleep(rest);
       }
-      await log.step('leave-again', { heard: await heard(task, 'leave') });
+      await log.step('leave-again', { received: await wordsFor(task, 'leave') });
       await log.step('moor');
       return log.seen;
     },
@@ -126,12 +126,12 @@ export function chaosTools({ folder, run }: { readonly folder: string; readonly 
   return { voyage, leg, crew };
 }
 
-async function heard(task: TaskContext, key: string): Promise<string> {
+async function wordsFor(task: TaskContext, key: string): Promise<string> {
   const answer = await task.ask(key, words);
   return answer.action === 'accept' ? answer.content.words : answer.action;
 }
 
-/** The lines of one pass, and the nonces that the handler was given. */
+/** Writes the lines of one pass, and collects the nonces that the handler received. */
 class Log {
   readonly seen: Seen = {};
   readonly #folder: string;
@@ -142,7 +142,7 @@ class Log {
     this.#task = task;
   }
 
-  /** A step that writes its line somewhere in the middle of what it does. */
+  /** A step that writes its line in the middle of its work. */
   async step(
     name: string,
     more: JsonObject | Record<string, () => number> = {},
@@ -159,7 +159,7 @@ class Log {
     return value;
   }
 
-  /** A step that succeeds with its last attempt. */
+  /** A step that succeeds at its last attempt. */
   async failing(step: string, attempts: number, delay: number): Promise<void> {
     const run = async (context: StepContext) => {
       const written = this.#write(step, context, {});
@@ -171,8 +171,8 @@ class Log {
     this.seen[step] = nonce;
   }
 
-  /** One look of a poll. */
-  look(step: string, context: StepContext, result: boolean): boolean {
+  /** One attempt of a poll. */
+  poll(step: string, context: StepContext, result: boolean): boolean {
     this.#write(step, context, { result });
     return result;
   }

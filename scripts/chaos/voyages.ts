@@ -1,14 +1,14 @@
 import type { DurableTool, Task, Tasks } from '../../src/index.ts';
 import type { chaosTools } from './tools.ts';
 
-/** A voyage that was ordered, whether or not there is a task for it yet. */
+/** An ordered voyage, whether or not its task exists. */
 export interface Voyage {
   readonly n: number;
-  /** How long each of its timers runs, in milliseconds. */
+  /** The duration of each of its timers in milliseconds. */
   readonly rest: number;
 }
 
-/** However often it is ordered, there is one task for it. The owner is the run. */
+/** Creates the task of a voyage. Repeated orders create only one task. Its owner is the run. */
 export function createVoyage(
   tasks: Tasks,
   tool: ReturnType<typeof chaosTools>['voyage'],

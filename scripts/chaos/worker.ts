@@ -1,8 +1,8 @@
-/** A child process that works on tasks until it is killed, or told to stop. */
+/** A child process that runs tasks until it is killed or stopped. */
 import { createTasks } from '../../src/index.ts';
 import { sqlite } from '../../src/sqlite.ts';
+import { send } from './child-messages.ts';
 import { giveUp, onOrder, options } from './child-process.ts';
-import { say } from './said.ts';
 import { chaosTools } from './tools.ts';
 
 const { voyage, leg, crew } = chaosTools(options);
@@ -12,5 +12,5 @@ onOrder<'stop'>(async () => {
   await tasks.close();
   process.exit(0);
 });
-say({ kind: 'ready', pid: process.pid });
+send({ kind: 'ready', pid: process.pid });
 await tasks.work({ concurrency: 8 }).catch(giveUp);

@@ -1,27 +1,27 @@
-/** The worker processes: killed, replaced by others, and seen off at the end. */
+/** The worker processes: starts, kills, replaces and finally stops them. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { Child } from '../../test/kit/child.ts';
 import type { Exit } from '../../test/kit/process.ts';
+import type { ChildMessage } from './child-messages.ts';
 import type { ChildOptions } from './child-process.ts';
 import type { Life } from './lives.ts';
 import type { Problem } from './problem.ts';
-import type { Said } from './said.ts';
 
 interface Worker {
-  readonly child: Child<Said>;
+  readonly child: Child<ChildMessage>;
   readonly life: Life;
 }
 
-/** A moment at which a worker was started in the place of another. */
+/** The replacement of one or more workers. */
 export interface Restart {
   readonly at: number;
   /** No other worker was alive. */
   readonly afterAll: boolean;
-  /** Those that were started then. */
+  /** The new workers. */
   readonly lives: readonly Life[];
 }
 
-const longestStopMs = 15_000;
+const maxStopMs = 15_000;
 
 export class Workers {
   readonly lives: Life[] = [];
@@ -43,8 +43,8 @@ export class Workers {
     return this.lives.filter(({ killedAt }) => killedAt !== undefined).length;
   }
 
-  /** Kills these workers at once. `meanwhile` runs when they are gone and none has taken their place yet. */
-  async kill(indexes: readonly number[], meanwhile: () => Promise<void>): Promise<void> {
+  /** Kills these workers at once. `between` runs after their exit and before their replacement. */
+  async kill(indexes: readonly number[], between: () => Promise<void>): Promise<void> {
     const killed = indexes.map((index) => this.#workers[index]!);
     const exits = killed.map(({ child, life }) => {
       life.killedAt = Date.now();
@@ -52,11 +52,11 @@ export class Workers {
     });
     for (const [index, exit] of (await Promise.all(exits)).entries())
       this.#gone(killed[index]!, exit, 'SIGKILL');
-    await meanwhile();
+    await between();
     this.#replace(indexes);
   }
 
-  /** As a deploy does: the worker is told to stop and gives everything back, then another takes its place. */
+  /** Like a deploy: the worker stops and releases its tasks, then another one starts. */
   async deploy(index: number): Promise<void> {
     await this.#stop(this.#workers[index]!);
     this.#replace([index]);
@@ -73,12 +73,12 @@ export class Workers {
   #start(): Worker {
     const life: Life = { startedAt: Date.now() };
     this.lives.push(life);
-    const child = new Child<Said>(import.meta.resolve('./worker.ts'), this.#options, (said) => {
-      if (said.kind === 'ready') {
-        life.pid = said.pid;
+    const child = new Child<ChildMessage>(import.meta.resolve('./worker.ts'), this.#options, (message) => {
+      if (message.kind === 'ready') {
+        life.pid = message.pid;
         life.readyAt = Date.now();
       }
-      if (said.kind === 'failed') this.#complain(`A worker failed: ${said.error}`);
+      if (message.kind === 'failed') this.#complain(`A worker failed: ${message.error}`);
     });
     return { child, life };
   }
@@ -97,7 +97,7 @@ export class Workers {
 
   async #stop(worker: Worker): Promise<void> {
     worker.child.tell('stop');
-    const exit = await Promise.race([worker.child.exit, pause(longestStopMs, undefined, { ref: false })]);
+    const exit = await Promise.race([worker.child.exit, pause(maxStopMs, undefined, { ref: false })]);
     this.#gone(worker, exit ?? (await worker.child.kill()), null);
   }
 
@@ -105,7 +105,7 @@ export class Workers {
     life.goneAt = Date.now();
     if (signal === expected && (expected !== null || code === 0)) return;
     this.#complain(
-      `A worker ended with code ${code} and signal ${signal} instead of ${expected ?? 'stopping when told to'}. ${child.complaints}`,
+      `A worker ended with code ${code} and signal ${signal} instead of ${expected ?? 'stopping on request'}. ${child.complaints}`,
     );
   }
 

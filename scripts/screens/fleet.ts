@@ -1,14 +1,14 @@
-/** A busy harbour office: two hours of tasks, and the overview that goes with them. The same in every run. */
+/** Example data: two hours of tasks in a busy harbour office, with their overview. The same in every run. */
 import type { TaskStatus } from '../../src/model/status.ts';
 import type { TaskSummary } from '../../src/operator/api.ts';
-import { present, summary } from '../../test/dashboard/browser/stories.ts';
+import { present, summary } from '../../test/dashboard/browser/examples.ts';
 import type { World } from './world.ts';
 
 const second = 1_000;
 const minute = 60 * second;
 const hour = 60 * minute;
 
-/** Numbers from 0 to 1 that look drawn by chance and are not. */
+/** Pseudo-random numbers from 0 to 1. */
 function scattered(seed: number): () => number {
   let state = seed;
   return () => {
@@ -39,7 +39,7 @@ const problems: Readonly<Record<keyof typeof seconds, string>> = {
   print_report: 'The printer is out of paper.',
 };
 
-/** How the newest stand; the older ones have ended. */
+/** The newest tasks; the older ones are finished. */
 const newest: readonly (Partial<TaskSummary> & { tool: keyof typeof seconds; status: TaskStatus })[] = [
   { tool: 'summarise_pages', status: 'queued' },
   { tool: 'transcribe_audio', status: 'queued' },
@@ -97,10 +97,10 @@ function fleet(): readonly TaskSummary[] {
   const next = scattered(7);
   let createdAt = present - 4 * second;
   return Array.from({ length: 64 }, (_, index) => {
-    const said = newest[index];
-    const tool = said?.tool ?? tools[Math.floor(next() * tools.length)]!;
+    const given = newest[index];
+    const tool = given?.tool ?? tools[Math.floor(next() * tools.length)]!;
     const chance = next();
-    const status = said?.status ?? (chance < 0.08 ? 'failed' : chance < 0.12 ? 'cancelled' : 'completed');
+    const status = given?.status ?? (chance < 0.08 ? 'failed' : chance < 0.12 ? 'cancelled' : 'completed');
     const isLive = status === 'queued' || status === 'running' || status === 'waiting';
     createdAt -= Math.round((10 + next() * 150) * second);
     const age = present - createdAt;
@@ -117,7 +117,7 @@ function fleet(): readonly TaskSummary[] {
       passes: status === 'queued' ? 0 : 1,
       ...(!isLive && { finishedAt: end }),
       ...(status === 'failed' && { problem: problems[tool] }),
-      ...said,
+      ...given,
     });
   });
 }
@@ -198,7 +198,7 @@ const newestFirst = (a: TaskSummary, b: TaskSummary) => b.updatedAt - a.updatedA
 const tasks = fleet();
 export const busy = { tasks, overview: overview(tasks) };
 
-/** Nothing was ever called. */
+/** A server without tasks. */
 export const idle: Pick<World, 'tasks' | 'overview'> = {
   tasks: [],
   overview: (windowMs) => {

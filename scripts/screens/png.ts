@@ -1,12 +1,11 @@
 /**
- * Makes pictures small enough for a repository. Screens have few colours: 256 of them become a palette, and every
- * other one, which only softens the edge of a letter, takes the nearest of these. The same
- * picture always gives the same bytes.
+ * Compresses pictures for the repository. Screens have few colours: 256 of them become a palette, and all others, which
+ * only smooth the edges of letters, are replaced by the nearest. The same picture always gives the same bytes.
  */
 import { crc32, deflateSync, inflateSync } from 'node:zlib';
 
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-const mostColours = 256;
+const maxColours = 256;
 
 interface Pixels {
   readonly width: number;
@@ -15,14 +14,14 @@ interface Pixels {
   readonly colours: Uint32Array;
 }
 
-/** A picture as the browser makes it, in a fraction of its bytes. */
+/** Compresses a picture from the browser to a fraction of its size. */
 export function smaller(png: Buffer): Buffer {
   const pixels = pixelsOf(png);
   const palette = paletteOf(pixels.colours);
   const header = Buffer.alloc(13);
   header.writeUInt32BE(pixels.width, 0);
   header.writeUInt32BE(pixels.height, 4);
-  // Eight bits for each pixel, by palette.
+  // Eight bits per pixel, indexed colour.
   header.set([8, 3, 0, 0, 0], 8);
   const lines = Buffer.alloc(pixels.height * (pixels.width + 1));
   const indexOf = indexesIn(palette);
@@ -31,7 +30,7 @@ export function smaller(png: Buffer): Buffer {
   pixels.colours.forEach((colour, at) => {
     if (colour !== last) index = indexOf(colour);
     last = colour;
-    // Each line begins with the number of its filter, which is none.
+    // Each line starts with its filter type: 0 is none.
     lines[at + Math.floor(at / pixels.width) + 1] = index;
   });
   return Buffer.concat([
@@ -46,7 +45,7 @@ export function smaller(png: Buffer): Buffer {
   ]);
 }
 
-/** Reads what browsers write: eight bits for each of three or four channels, not interlaced. */
+/** Reads the PNG format of browsers: three or four channels of eight bits, not interlaced. */
 function pixelsOf(png: Buffer): Pixels {
   const data: Buffer[] = [];
   for (let at = signature.length; at < png.length; ) {
@@ -73,7 +72,7 @@ function pixelsOf(png: Buffer): Pixels {
   return { width, height, colours };
 }
 
-/** Undoes one of the five filters of PNG. */
+/** Reverses one of the five PNG filters. */
 function unfiltered(
   filter: number,
   line: Uint8Array,
@@ -99,10 +98,10 @@ function paeth(left: number, up: number, corner: number): number {
   return toUp <= toCorner ? up : corner;
 }
 
-/** The commonest colour first, then each time the one that would be missed most: common, and unlike those chosen. */
+/** Starts with the most common colour, then adds colours by count times distance to those already chosen. */
 function paletteOf(colours: Uint32Array): readonly number[] {
   const counts = new Map<number, number>();
-  // Most of a screen is one colour for a long stretch: each stretch is counted as one.
+  // Screens have long runs of one colour, so count whole runs.
   for (let from = 0, to = 0; from < colours.length; from = to) {
     const colour = colours[from]!;
     while (colours[to] === colour) to++;
@@ -112,7 +111,7 @@ function paletteOf(colours: Uint32Array): readonly number[] {
     .toSorted(([a], [b]) => a - b)
     .map(([colour, count]) => ({ colour, count, far: 1e9 }));
   const palette: number[] = [];
-  while (palette.length < mostColours) {
+  while (palette.length < maxColours) {
     const missed = left.reduce((a, b) => (b.count * b.far > a.count * a.far ? b : a));
     if (missed.far === 0) break;
     palette.push(missed.colour);
@@ -127,7 +126,7 @@ function distance(a: number, b: number): number {
   );
 }
 
-/** The place of the nearest colour of a palette. */
+/** Finds the index of the nearest colour in a palette. */
 function indexesIn(palette: readonly number[]): (colour: number) => number {
   const known = new Map(palette.map((colour, index) => [colour, index]));
   return (colour) => {

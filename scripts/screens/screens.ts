@@ -1,26 +1,26 @@
-/** Every screen of the dashboard in every state that it can be in, and what it takes to get there. */
+/** Every state of every screen of the dashboard, and how to reach it. */
 import type { Page } from 'playwright-core';
 import { type Look, looks } from '../../test/dashboard/browser/chromium.ts';
-import { present, stories } from '../../test/dashboard/browser/stories.ts';
+import { examples, present } from '../../test/dashboard/browser/examples.ts';
+import { moreExamples, withEvents } from './examples.ts';
 import { busy, idle } from './fleet.ts';
 import type { PictureServer, Trouble } from './server.ts';
-import { tales, withEvents } from './tales.ts';
 import type { World } from './world.ts';
 
 export interface Screen {
   readonly name: string;
-  /** The address below the dashboard's own. */
+  /** The address relative to the dashboard. */
   readonly at: string;
-  /** What is there once the state is reached: the picture waits for it. */
+  /** The selector to wait for before the picture is taken. */
   readonly shows: string;
   readonly world?: 'busy' | 'idle';
   readonly trouble?: Trouble;
   readonly isSignedOut?: true;
-  /** What a person does to get there, before `shows`. */
+  /** The user's actions to reach the state. */
   readonly arrange?: (page: Page, server: PictureServer) => Promise<void>;
-  /** All of the page, or what the window shows of it. */
+  /** The whole page, or only the visible part. */
   readonly extent: 'page' | 'window';
-  /** The picture is cut to these elements. */
+  /** Crops the picture to these elements. */
   readonly parts?: readonly string[];
   readonly looks: readonly Required<Look>[];
 }
@@ -29,14 +29,17 @@ export const worlds: Readonly<Record<'busy' | 'idle', World>> = {
   busy: {
     now: present,
     ...busy,
-    stories: [...stories.map((one) => (one.task.id === 'task-crashed' ? withEvents(one) : one)), ...tales],
+    details: [
+      ...examples.map((one) => (one.task.id === 'task-crashed' ? withEvents(one) : one)),
+      ...moreExamples,
+    ],
   },
-  idle: { now: present, ...idle, stories: [] },
+  idle: { now: present, ...idle, details: [] },
 };
 
 const everywhere = looks;
 const plain = looks.slice(0, 1);
-/** A desktop in the light and a phone in the dark. */
+/** A light desktop and a dark phone. */
 const both = looks.filter(({ screen, colours }) => (screen === 'desktop') === (colours === 'light'));
 
 const window = 'window';
@@ -76,7 +79,7 @@ const overview: readonly Screen[] = [
       await page.waitForSelector('h2:text("Tools")');
       server.trouble('away');
     },
-    shows: '.banner:has-text("Next try in 2 s")',
+    shows: '.banner:has-text("Next attempt in 2 s")',
     extent: window,
     looks: both,
   },
@@ -125,7 +128,7 @@ const list: readonly Screen[] = [
     name: 'list-offline',
     at: '?view=tasks',
     trouble: 'away',
-    shows: '.banner:has-text("Next try in 2 s")',
+    shows: '.banner:has-text("Next attempt in 2 s")',
     extent: window,
     looks: plain,
   },
@@ -192,7 +195,7 @@ const task: readonly Screen[] = [
   },
 ];
 
-/** What tells strangers what all this is for. */
+/** The picture for README.md. */
 const readme: Screen = {
   name: 'readme',
   at: '?task=task-crashed',
@@ -204,7 +207,7 @@ const readme: Screen = {
 
 export const screens: readonly Screen[] = [...signIn, ...overview, ...list, ...task, readme];
 
-/** The file that the picture of a screen is in. */
+/** The file name of a picture. */
 export function pictureName(of: Screen, { screen, colours }: Required<Look>): string {
   return of === readme ? 'readme.png' : `${of.name}.${screen}-${colours}.png`;
 }

@@ -1,6 +1,6 @@
 /**
- * The dashboard as our own server gives it out, over a desk of still tasks: files, routes and the stream of changes are
- * the real ones. A picture can also be of a server that is in trouble, so this one can get into it.
+ * Serves the dashboard with fixed tasks. Files, routes and the change feed are the real ones. The server can simulate
+ * failures, which have pictures, too.
  */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -13,29 +13,29 @@ import { writeResponse } from '../../src/server/http/node.ts';
 import { dashboardFile } from '../../src/server/http/operator/dashboard-files.ts';
 import { writeChanges } from '../../src/server/http/operator/operator-handler.ts';
 import { routeOf } from '../../src/server/http/operator/routes.ts';
-import { PictureDesk, type World } from './world.ts';
+import { FixedOperatorApi, type World } from './world.ts';
 
 /**
- * - `silent`: takes questions, and answers none
- * - `broken`: its store cannot be used
- * - `away`: there is only a proxy, which says so
+ * - `silent`: accepts requests and never answers
+ * - `broken`: the store is unavailable
+ * - `away`: a proxy answers that the server is down
  */
 export type Trouble = 'silent' | 'broken' | 'away';
 
 export const goodToken = 'a-token-that-opens-every-picture';
 
-/** Tries to follow the changes that break off; the next hangs, so that what the page says of its next try stays. */
-const brokenTries = 3;
+/** Attempts to follow the changes that fail; the next one hangs, so that the page keeps showing its next attempt. */
+const failedAttempts = 3;
 
 export interface PictureServer extends AsyncDisposable {
-  /** Where the dashboard is. */
+  /** The address of the dashboard. */
   readonly url: string;
-  /** From now on the server is in trouble; streams that are open break off if it is `away`. */
+  /** Starts a failure; open streams are cut if the server is `away`. */
   trouble(now: Trouble): void;
 }
 
 export async function servePictures(world: World, first?: Trouble): Promise<PictureServer> {
-  const desk = new PictureDesk(world);
+  const api = new FixedOperatorApi(world);
   const streams = new Set<ServerResponse>();
   let trouble = first;
   let broken = 0;
@@ -49,12 +49,11 @@ export async function servePictures(world: World, first?: Trouble): Promise<Pict
     if (route.kind === 'changes') {
       streams.add(res.once('close', () => streams.delete(res)));
       const events = new EventBody(() => {});
-      void writeChanges(events, desk.changes({ signal: events.closed }));
+      void writeChanges(events, api.changes({ signal: events.closed }));
       return new Response(events.stream, { headers: { 'content-type': 'text/event-stream; charset=utf-8' } });
     }
-    if (trouble === 'broken')
-      throw new HttpRefusal(503, 'The store is not available at the moment. Try again later.');
-    return Response.json(await (route.kind === 'read' ? route.answer(desk) : route.act(desk, {})));
+    if (trouble === 'broken') throw new HttpRefusal(503, 'The store is unavailable. Try again later.');
+    return Response.json(await (route.kind === 'read' ? route.answer(api) : route.act(api, {})));
   };
 
   const listener = (req: IncomingMessage, res: ServerResponse): void => {
@@ -62,8 +61,8 @@ export async function servePictures(world: World, first?: Trouble): Promise<Pict
     const isStream = req.url?.startsWith(`${apiPath}/changes`) === true;
     if (isApi && trouble === 'silent' && !isStream) return;
     if (isApi && trouble === 'away') {
-      if (isStream && ++broken > brokenTries) return;
-      // What a proxy says of a server that is gone. Browsers quietly repeat a request whose connection breaks.
+      if (isStream && ++broken > failedAttempts) return;
+      // The answer of a proxy. If the connection were cut instead, browsers would silently repeat the request.
       res.writeHead(502).end();
       return;
     }

@@ -1,4 +1,4 @@
-/** Brings the dashboard into a state and holds it there: no clock goes on, nothing moves, nothing is drawn by chance. */
+/** Shows a state of the dashboard and freezes it: no clock, no motion, no randomness. */
 import type { Page } from 'playwright-core';
 import { builtDashboard } from '../../test/dashboard/browser/built.ts';
 import { type Chromium, type Look, startChromium } from '../../test/dashboard/browser/chromium.ts';
@@ -6,11 +6,11 @@ import { type Screen, worlds } from './screens.ts';
 import { goodToken, servePictures } from './server.ts';
 
 export interface Studio extends AsyncDisposable {
-  /** Shows a screen, lets `see` look at it, and clears everything away. */
+  /** Shows a screen, passes the page to `see`, and cleans up. */
   show<T>(screen: Screen, look: Required<Look>, see: (page: Page) => Promise<T>): Promise<T>;
 }
 
-/** Builds the dashboard if it is older than its sources, and starts a browser unless there is one. */
+/** Builds the dashboard if it is older than its sources, and opens a browser. */
 export async function openStudio(open: () => Promise<Chromium> = startChromium): Promise<Studio> {
   await builtDashboard();
   const chromium = await open();
@@ -38,7 +38,7 @@ async function show<T>(
     const token = screen.isSignedOut ? '' : `#token=${goodToken}`;
     await page.goto(`${server.url}${screen.at}${token}`);
     await screen.arrange?.(page, server);
-    // What the pointer is at looks different.
+    // Move the pointer away, because hovered elements look different.
     await page.mouse.move(0, 0);
     await page.waitForSelector(screen.shows);
     return await see(page);
@@ -48,8 +48,8 @@ async function show<T>(
 }
 
 /**
- * A page is still once two pictures of it in a row are the same. For a picture of all of it the window grows to its
- * height: what is out of sight is not even drawn by some of its parts.
+ * Takes pictures until two in a row are the same. For a picture of the whole page the window grows to its height,
+ * because some parts render only what is in sight.
  */
 export async function stillPicture(page: Page, { extent, parts }: Screen): Promise<Buffer> {
   await page.evaluate('document.fonts.ready.then(() => {})');
@@ -60,7 +60,7 @@ export async function stillPicture(page: Page, { extent, parts }: Screen): Promi
     if (next.equals(last)) return next;
     last = next;
   }
-  throw new Error('The page does not keep still, so no picture of it would be the same twice.');
+  throw new Error('The page keeps changing, so its picture would not be reproducible.');
 }
 
 async function take(page: Page, extent: Screen['extent'], parts: Screen['parts']): Promise<Buffer> {
@@ -75,7 +75,7 @@ async function take(page: Page, extent: Screen['extent'], parts: Screen['parts']
 
 const margin = 16;
 
-/** The smallest rectangle with all of the elements, and a little air around it. */
+/** The bounding box of all elements, with a margin. */
 async function around(page: Page, selectors: readonly string[]) {
   const boxes = await Promise.all(selectors.map((selector) => page.locator(selector).boundingBox()));
   const found = boxes.filter((box) => box !== null);

@@ -1,4 +1,4 @@
-/** What a picture is taken of: tasks that stand still, told by a desk that does what it is asked and nothing more. */
+/** An operator API with fixed tasks, for pictures. */
 
 import { HoldfastError } from '../../src/model/errors.ts';
 import type { Outcome } from '../../src/model/outcome.ts';
@@ -16,19 +16,19 @@ import type { TaskCount, TaskFilter } from '../../src/ports/query.ts';
 
 export interface World {
   readonly now: number;
-  /** Rows of the list, the newest first. */
+  /** The tasks of the list, newest first. */
   readonly tasks: readonly TaskSummary[];
-  readonly stories: readonly TaskDetails[];
+  readonly details: readonly TaskDetails[];
   overview(windowMs: number): OverviewReport;
 }
 
-class OnlyPictures extends HoldfastError {
+class ReadOnly extends HoldfastError {
   constructor() {
-    super('COMMAND_FAILED', 'These tasks are there to be looked at: nothing can be done with them.');
+    super('COMMAND_FAILED', 'These tasks are read-only.');
   }
 }
 
-export class PictureDesk implements OperatorApi {
+export class FixedOperatorApi implements OperatorApi {
   readonly #world: World;
 
   constructor(world: World) {
@@ -58,7 +58,7 @@ export class PictureDesk implements OperatorApi {
   }
 
   async details(id: string): Promise<TaskDetails | undefined> {
-    return this.#world.stories.find(({ task }) => task.id === id);
+    return this.#world.details.find(({ task }) => task.id === id);
   }
 
   async result(id: string): Promise<Outcome | undefined> {
@@ -66,35 +66,35 @@ export class PictureDesk implements OperatorApi {
   }
 
   cancel(): Promise<never> {
-    return Promise.reject(new OnlyPictures());
+    return Promise.reject(new ReadOnly());
   }
 
   retry(): Promise<never> {
-    return Promise.reject(new OnlyPictures());
+    return Promise.reject(new ReadOnly());
   }
 
   answer(): Promise<never> {
-    return Promise.reject(new OnlyPictures());
+    return Promise.reject(new ReadOnly());
   }
 
   purge(): Promise<never> {
-    return Promise.reject(new OnlyPictures());
+    return Promise.reject(new ReadOnly());
   }
 
-  /** The stream opens, and then there is no news. */
+  /** Opens the stream and sends no changes. */
   async *changes({ signal }: { readonly signal: AbortSignal }): AsyncGenerator<ChangeMessage> {
     yield { type: 'changes', id: '1', tasks: [], subtasks: [], removed: [] };
     if (!signal.aborted)
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
   }
 
-  #matching({ owner, tool, statuses: standings, since, until, text }: TaskFilter): readonly TaskSummary[] {
+  #matching({ owner, tool, statuses, since, until, text }: TaskFilter): readonly TaskSummary[] {
     const wanted = text?.toLowerCase();
     return this.#world.tasks.filter(
       (task) =>
         (owner === undefined || task.owner === owner) &&
         (tool === undefined || task.tool === tool) &&
-        (standings === undefined || standings.includes(task.status)) &&
+        (statuses === undefined || statuses.includes(task.status)) &&
         task.createdAt >= (since ?? Number.NEGATIVE_INFINITY) &&
         task.createdAt < (until ?? Number.POSITIVE_INFINITY) &&
         (wanted === undefined ||

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { blockOf, renderedValue } from '../../dashboard/src/content/blocks.ts';
 import { canShow, savedAs, shownAs, sizeOf } from '../../dashboard/src/content/media.ts';
 
-test('a text is plain, Markdown or JSON by its look', () => {
+test('the form of a text is detected: plain, Markdown or JSON', () => {
   const formOf = (text: string) => blockOf({ type: 'text', text });
   expect(formOf('Done.')).toMatchObject({ form: 'plain' });
   expect(formOf('# Done')).toMatchObject({ form: 'markdown' });
@@ -10,7 +10,7 @@ test('a text is plain, Markdown or JSON by its look', () => {
   expect(formOf('{not json')).toMatchObject({ form: 'plain' });
 });
 
-test('a resource says by its type what its text is', () => {
+test('the MIME type of a resource decides the form of its text', () => {
   const inside = (mimeType: string, text: string) =>
     blockOf({ type: 'resource', resource: { uri: 'file:///a', mimeType, text } });
   expect(inside('text/markdown', 'no marks')).toMatchObject({ inside: { form: 'markdown' } });
@@ -18,7 +18,7 @@ test('a resource says by its type what its text is', () => {
   expect(inside('application/json', '[1]')).toMatchObject({ inside: { form: 'json' } });
 });
 
-test('results of resources and prompts are known too', () => {
+test('results of resources and prompts are split into blocks', () => {
   expect(
     renderedValue({ contents: [{ uri: 'file:///a.png', mimeType: 'image/png', blob: 'AAAA' }] }),
   ).toEqual({
@@ -38,23 +38,23 @@ test('results of resources and prompts are known too', () => {
   });
 });
 
-test('structured content is not told twice', () => {
+test('structured content is not shown twice', () => {
   const value = { content: [{ type: 'text', text: '{"a": 1}' }], structuredContent: { a: 1 } };
   expect(renderedValue(value)).toEqual({ blocks: [], structured: { a: 1 } });
 });
 
-test('whatever fits no type is shown as data', () => {
+test('a value of an unknown type is shown as data', () => {
   expect(renderedValue({ a: [1, 2] })).toEqual({ blocks: [{ type: 'data', value: { a: [1, 2] } }] });
   expect(blockOf({ type: 'hologram', data: 1 })).toMatchObject({ type: 'data' });
   expect(blockOf({ type: 'image', data: 7 })).toMatchObject({ type: 'data' });
 });
 
-test('what is hidden is told apart from a text', () => {
+test('a redacted value is not shown as text', () => {
   expect(renderedValue('[redacted]')).toEqual({ blocks: [{ type: 'hidden' }] });
   expect(blockOf({ type: 'text', text: '[redacted]' })).toEqual({ type: 'hidden' });
 });
 
-test('only pictures and sounds of known types are shown, and only from base64', () => {
+test('only images and sounds of known types in base64 are shown', () => {
   expect(canShow('image', 'image/PNG; charset=x')).toBe(true);
   expect(canShow('image', 'text/html')).toBe(false);
   expect(shownAs('image', 'image/png', 'iVBO Rw0K')).toBe('data:image/png;base64,iVBORw0K');
@@ -63,7 +63,7 @@ test('only pictures and sounds of known types are shown, and only from base64', 
   expect(shownAs('audio', 'audio/wav', '"><script>')).toBeUndefined();
 });
 
-test('a file is saved under a type that no browser opens', async () => {
+test('a file is saved with a type that no browser opens', async () => {
   const blob = savedAs('aGVsbG8=')!;
   expect(blob.type).toBe('application/octet-stream');
   expect(await blob.text()).toBe('hello');

@@ -8,14 +8,14 @@ import { z } from 'zod';
 import { curlOf, holdfastCallOf, quoted, requestOf } from '../../dashboard/src/task/copies.ts';
 import type { Json } from '../../src/model/json.ts';
 import type { TaskDetails } from '../../src/operator/api.ts';
-import { stories } from './browser/stories.ts';
+import { examples } from './browser/examples.ts';
 
-function story(tool: string, given: Json): TaskDetails {
-  const [first] = stories;
+function detailsOf(tool: string, given: Json): TaskDetails {
+  const [first] = examples;
   return { ...first!, task: { ...first!.task, tool }, arguments: given };
 }
 
-/** What a shell gives to a command of this name. */
+/** The arguments that a shell passes to a command of this name. */
 function wordsFor(name: string, command: string): string[] {
   const script = `${name}() { printf '%s\\0' "$@"; }\n${command}`;
   return execFileSync('sh', ['-c', script], { encoding: 'utf8' }).split('\0').slice(0, -1);
@@ -24,12 +24,12 @@ function wordsFor(name: string, command: string): string[] {
 test.each(['plain', '', "it's", '$(touch x)', '`a` "b" \\c', 'two\nlines', '--help', '{"a":"\u00e9"}'])(
   'a shell takes %j as it was meant',
   (text) => {
-    expect(wordsFor('say', `say ${quoted(text)}`)).toEqual([text]);
+    expect(wordsFor('show', `show ${quoted(text)}`)).toEqual([text]);
   },
 );
 
 test('a call as `holdfast call`', () => {
-  const command = holdfastCallOf(story('greet', { name: "O'Neill" }), 'http://127.0.0.1:7420/mcp')!;
+  const command = holdfastCallOf(detailsOf('greet', { name: "O'Neill" }), 'http://127.0.0.1:7420/mcp')!;
   expect(wordsFor('holdfast', command)).toEqual([
     'call',
     'http://127.0.0.1:7420/mcp',
@@ -38,23 +38,23 @@ test('a call as `holdfast call`', () => {
   ]);
 });
 
-test('resources, prompts and tools behind a gateway are called as callers know them', () => {
-  expect(requestOf(story('resource/report', { uri: 'report://daily', variables: {} }))).toMatchObject({
+test('resources, prompts and upstream tools are called by the names that callers use', () => {
+  expect(requestOf(detailsOf('resource/report', { uri: 'report://daily', variables: {} }))).toMatchObject({
     method: 'resources/read',
     params: { uri: 'report://daily' },
   });
-  expect(requestOf(story('prompt/review', { pr: '7' }))).toMatchObject({
+  expect(requestOf(detailsOf('prompt/review', { pr: '7' }))).toMatchObject({
     method: 'prompts/get',
     params: { name: 'review', arguments: { pr: '7' } },
   });
-  expect(requestOf(story('upstream/files', { name: 'read', arguments: { path: 'a' } }))).toMatchObject({
+  expect(requestOf(detailsOf('upstream/files', { name: 'read', arguments: { path: 'a' } }))).toMatchObject({
     method: 'tools/call',
     params: { name: 'read', arguments: { path: 'a' } },
   });
-  expect(holdfastCallOf(story('resource/report', {}), 'http://x/mcp')).toBeUndefined();
+  expect(holdfastCallOf(detailsOf('resource/report', {}), 'http://x/mcp')).toBeUndefined();
 });
 
-test('the copied curl command is a request that a server answers', async () => {
+test('a server answers the copied curl command', async () => {
   const greet = durableTool(
     'greet',
     { inputSchema: z.object({ name: z.string() }) },
@@ -69,7 +69,7 @@ test('the copied curl command is a request that a server answers', async () => {
   const server = await serveHttp(tasks, factory, { port: 0, stopOn: [] });
   onTestFinished(() => server.stop());
   await tasks.work();
-  const [url, ...options] = wordsFor('curl', curlOf(story('greet', { name: "O'Neill" }), server.url));
+  const [url, ...options] = wordsFor('curl', curlOf(detailsOf('greet', { name: "O'Neill" }), server.url));
   const of = (flag: string) => options.filter((_, i) => options[i - 1] === flag);
   const headers = of('-H').map((header) => header.split(/: (.*)/s).slice(0, 2) as [string, string]);
   const response = await fetch(url!, {

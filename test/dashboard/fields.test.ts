@@ -13,10 +13,10 @@ function answered(properties: JsonObject, entries: Entries, required: readonly s
   return readEntries(fields, { ...firstEntries(fields), ...entries });
 }
 
-test('every primitive type gets the control that fits it', () => {
+test('every primitive type gets a matching control', () => {
   const fields = form({
     name: { type: 'string', title: 'Your name', maxLength: 80 },
-    story: { type: 'string', maxLength: 2_000 },
+    essay: { type: 'string', maxLength: 2_000 },
     mail: { type: 'string', format: 'email' },
     site: { type: 'string', format: 'uri' },
     day: { type: 'string', format: 'date' },
@@ -28,7 +28,7 @@ test('every primitive type gets the control that fits it', () => {
   });
   expect(fields.map(({ name, control }) => [name, control.type])).toEqual([
     ['name', 'text'],
-    ['story', 'long-text'],
+    ['essay', 'long-text'],
     ['mail', 'text'],
     ['site', 'text'],
     ['day', 'text'],
@@ -43,7 +43,7 @@ test('every primitive type gets the control that fits it', () => {
   expect(fields[7]).toMatchObject({ hint: 'A whole number at least 18' });
 });
 
-test('choices come from enum, enumNames, oneOf and anyOf, one or several', () => {
+test('choices come from enum, enumNames, oneOf and anyOf, single or multiple', () => {
   const fields = form({
     plain: { type: 'string', enum: ['a', 'b'] },
     named: { type: 'string', enum: ['a', 'b'], enumNames: ['Alpha', 'Beta'] },
@@ -63,7 +63,7 @@ test('choices come from enum, enumNames, oneOf and anyOf, one or several', () =>
   ]);
 });
 
-test('defaults stand in the form at first, and are sent as they are', () => {
+test('defaults are the initial values of the form, and are sent unchanged', () => {
   const properties = {
     name: { type: 'string', default: 'Ann' },
     count: { type: 'integer', default: 3 },
@@ -84,12 +84,12 @@ test('defaults stand in the form at first, and are sent as they are', () => {
   });
 });
 
-test('what is optional and empty is left out of the answer', () => {
+test('empty optional fields are left out of the answer', () => {
   const properties = { name: { type: 'string' }, agreed: { type: 'boolean' }, n: { type: 'number' } };
   expect(answered(properties, {})).toEqual({ content: {} });
 });
 
-test('what is required and empty is named, each field with its own message', () => {
+test('every empty required field is reported with its own message', () => {
   const properties = {
     name: { type: 'string', title: 'Name' },
     agreed: { type: 'boolean' },
@@ -104,7 +104,7 @@ test('what is required and empty is named, each field with its own message', () 
   });
 });
 
-test('a required list that may be empty is answered by ticking nothing', () => {
+test('for a required list that may be empty, no selection is a valid answer', () => {
   expect(answered({ some: { type: 'array', items: { enum: ['a'] } } }, {}, ['some'])).toEqual({
     content: { some: [] },
   });
@@ -130,7 +130,7 @@ test.each([
   });
 });
 
-test('what libraries write beside a format, as a pattern, is shown to nobody', () => {
+test('a pattern that a library adds to a format is not shown', () => {
   const schema = toJSONSchema(z.object({ mail: z.email(), code: z.string().regex(/^[A-Z]+$/) }));
   const { properties } = schema as { properties: JsonObject };
   expect(Object.keys(properties.mail as JsonObject)).toContain('pattern');
@@ -140,17 +140,17 @@ test('what libraries write beside a format, as a pattern, is shown to nobody', (
       {
         name: 'mail',
         label: 'mail',
-        message: 'This is not written as the tool wants its e-mail addresses.',
+        message: 'This is not in the format that the tool requires for e-mail addresses.',
       },
     ],
   });
 });
 
-test('a pattern that is none lets everything through: the server judges', () => {
+test('an invalid pattern accepts everything, because the server judges', () => {
   expect(answered({ it: { type: 'string', pattern: '(' } }, { it: 'x' })).toEqual({ content: { it: 'x' } });
 });
 
-test('what the form gives always fits the question in the eyes of the server', () => {
+test('the server accepts every answer that the form accepts', () => {
   const schema = {
     type: 'object',
     properties: {

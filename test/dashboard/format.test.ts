@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ago, duration, onAxis, stretchOnAxis } from '../../dashboard/src/format.ts';
+import { ago, duration, intervalOnAxis, onAxis } from '../../dashboard/src/format.ts';
 
 const second = 1_000;
 const minute = 60 * second;
@@ -23,14 +23,14 @@ test.each([
   expect(duration(ms)).toBe(words);
 });
 
-test('what is ahead is not said to be nearer by most of an hour or a day', () => {
+test('the time until an event is not rounded down to a whole hour or day', () => {
   expect(ago(3 * hour - minute, 0)).toBe('in 2 h 59 min');
   expect(ago(2 * day - hour, 0)).toBe('in 1 d 23 h');
   expect(ago(5 * minute, 0)).toBe('in 5 min');
   expect(ago(0, 3 * hour - minute)).toBe('2 h ago');
 });
 
-// In the time zone of whoever looks.
+// In the local time zone.
 const night = new Date(2026, 10, 15, 23, 48).getTime();
 const later = night + 365 * day;
 
@@ -42,18 +42,18 @@ test.each([
 ])('no two of 60 stretches of %s are called the same', (_, axisMs) => {
   const length = axisMs / 60;
   const names = Array.from({ length: 60 }, (_, index) =>
-    stretchOnAxis(night + index * length, night + (index + 1) * length, axisMs, later),
+    intervalOnAxis(night + index * length, night + (index + 1) * length, axisMs, later),
   );
   expect(new Set(names).size).toBe(60);
   expect(names.every((name) => new Set(name.split(' – ')).size === 2)).toBe(true);
 });
 
-test('stretches and axes say seconds and days where these tell them apart, and all of an axis is of one form', () => {
-  expect(stretchOnAxis(night, night + 15 * second, 15 * minute, later)).toBe('23:48:00 – 23:48:15');
-  expect(stretchOnAxis(night, night + minute, hour, later)).toBe('23:48 – 23:49');
-  expect(stretchOnAxis(night, night + 24 * minute, day, later)).toBe('15 Nov, 23:48 – 16 Nov, 00:12');
-  expect(stretchOnAxis(night - hour, night, 7 * day, later)).toBe('15 Nov, 22:48 – 23:48');
-  expect(stretchOnAxis(night, night + minute, hour, night + second)).toBe('23:48 – now');
+test('intervals and axes show seconds and dates only where needed, and one axis has one format', () => {
+  expect(intervalOnAxis(night, night + 15 * second, 15 * minute, later)).toBe('23:48:00 – 23:48:15');
+  expect(intervalOnAxis(night, night + minute, hour, later)).toBe('23:48 – 23:49');
+  expect(intervalOnAxis(night, night + 24 * minute, day, later)).toBe('15 Nov, 23:48 – 16 Nov, 00:12');
+  expect(intervalOnAxis(night - hour, night, 7 * day, later)).toBe('15 Nov, 22:48 – 23:48');
+  expect(intervalOnAxis(night, night + minute, hour, night + second)).toBe('23:48 – now');
   expect([night - hour, night].map((at) => onAxis(at, hour))).toEqual(['22:48', '23:48']);
   expect([night - day, night].map((at) => onAxis(at, day))).toEqual(['14 Nov, 23:48', '15 Nov, 23:48']);
 });

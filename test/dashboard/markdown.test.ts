@@ -25,7 +25,7 @@ test('headings, emphasis, code and lists become nodes', () => {
   ]);
 });
 
-test('tables, quotes, rules, checklists and fenced code are known', () => {
+test('tables, quotes, rules, checklists and fenced code become nodes', () => {
   const text = '| a | b |\n|---|---|\n| 1 | 2 |\n\n> said\n\n---\n\n- [x] done\n\n```ts\nlet a = "<b>";\n```';
   const blocks = markdownBlocks(text);
   expect(blocks.map(({ type }) => type)).toEqual(['table', 'quote', 'rule', 'list', 'code']);
@@ -69,22 +69,22 @@ test.each([
   expect(textsOf(blocks)).toContain('here');
 });
 
-test('an image becomes a link to it, so that looking at a text asks no other host', () => {
+test('an image becomes a link, so that showing a text sends no request to another host', () => {
   expect(markdownBlocks('![a boat](https://a.example/boat.png)')).toEqual([
     { type: 'paragraph', children: [{ type: 'image', href: 'https://a.example/boat.png', text: 'a boat' }] },
   ]);
 });
 
-test('character references are read, and make no tags', () => {
+test('character references are decoded, and cannot create tags', () => {
   expect(textsOf(markdownBlocks('&lt;b&gt; &amp; &#60;i&#62;'))).toBe('<b> & <i>');
 });
 
-test('what is nested out of all measure ends as text', () => {
+test('excessive nesting ends as text', () => {
   const text = `${'> '.repeat(500)}deep`;
   expect(textsOf(markdownBlocks(text))).toContain('deep');
 });
 
-test('plain sentences are not taken for Markdown', () => {
+test('plain sentences are not detected as Markdown', () => {
   expect(looksLikeMarkdown('The tide is high at 12:04, low at 18:20.')).toBe(false);
   expect(looksLikeMarkdown('## Tides\nhigh')).toBe(true);
   expect(looksLikeMarkdown('See [here](https://a.example).')).toBe(true);

@@ -1,6 +1,6 @@
-/** What the list does with news, for those who watch it and for those who read further down. */
+/** How the list applies changes, at the top and while the user reads further down. */
 import { expect, test } from 'vitest';
-import { mostHeld, Rows } from '../../dashboard/src/list/rows.ts';
+import { maxHeld, Rows } from '../../dashboard/src/list/rows.ts';
 import type { TaskSummary } from '../../src/operator/api.ts';
 import { summary } from '../kit/stories.ts';
 
@@ -14,7 +14,7 @@ function listed(...tasks: TaskSummary[]): Rows {
   return rows;
 }
 
-test('what is new waits until nobody reads, and then stands where its age puts it', () => {
+test('new tasks are held back while the user reads, and then sorted in by age', () => {
   const rows = listed(task('c', 30), task('a', 10));
   rows.put(task('d', 40), true, true);
   rows.put(task('b', 20), true, true);
@@ -24,7 +24,7 @@ test('what is new waits until nobody reads, and then stands where its age puts i
   expect(rows.ids).toEqual(['d', 'c', 'b', 'a']);
 });
 
-test('what matches no more stays in its place until nobody reads', () => {
+test('a task that no longer matches keeps its row while the user reads', () => {
   const rows = listed(task('b', 20), task('a', 10));
   rows.put(task('b', 20, { status: 'completed', version: 2 }), false, true);
   expect(rows.ids).toEqual(['b', 'a']);
@@ -33,7 +33,7 @@ test('what matches no more stays in its place until nobody reads', () => {
   expect(rows.ids).toEqual(['a']);
 });
 
-test('what was purged is said to be gone, and comes back if it is told of again', () => {
+test('a purged task is marked as gone, and comes back with a new change', () => {
   const rows = listed(task('a', 10));
   rows.remove('a');
   expect([rows.isGone('a'), rows.isLeaving('a')]).toEqual([true, true]);
@@ -44,13 +44,13 @@ test('what was purged is said to be gone, and comes back if it is told of again'
   expect(rows.isGone('a')).toBe(false);
 });
 
-test('older news than what is known changes nothing', () => {
+test('an older version of a task changes nothing', () => {
   const rows = listed(task('a', 10, { version: 5, status: 'completed' }));
   rows.put(task('a', 10, { version: 4 }), true, true);
   expect(rows.get('a')?.status).toBe('completed');
 });
 
-test('a page that overlaps with what came live has no row twice', () => {
+test('a page that overlaps with live changes adds no duplicate rows', () => {
   const rows = listed(task('c', 30));
   rows.put(task('b', 20), true, true);
   rows.settle();
@@ -58,14 +58,14 @@ test('a page that overlaps with what came live has no row twice', () => {
   expect(rows.ids).toEqual(['c', 'b', 'a']);
 });
 
-test('what would stand below all that was loaded is left to its page', () => {
+test('a task below the last loaded row is left to its page', () => {
   const rows = listed(task('c', 30));
   rows.put(task('a', 10), true, false);
   expect(rows.held.count).toBe(0);
 });
 
-test('only so many are held back, however long somebody reads', () => {
+test('the number of tasks held back is limited', () => {
   const rows = listed(task('first', 0));
-  for (let index = 0; index < mostHeld + 5; index++) rows.put(task(`t${index}`, index + 1), true, true);
-  expect(rows.held).toEqual({ count: mostHeld, isMore: true });
+  for (let index = 0; index < maxHeld + 5; index++) rows.put(task(`t${index}`, index + 1), true, true);
+  expect(rows.held).toEqual({ count: maxHeld, isMore: true });
 });

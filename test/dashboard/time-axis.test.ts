@@ -12,7 +12,7 @@ test('work is drawn to scale', () => {
   expect(axis.place(10 * second)).toBe(1);
 });
 
-test('hours in which nobody works become a short break, and what is around them stays legible', () => {
+test('hours without work become a short break, and the rest stays legible', () => {
   const work = [
     { from: 0, to: 4 * second },
     { from: 3 * hour, to: 3 * hour + 4 * second },
@@ -25,7 +25,7 @@ test('hours in which nobody works become a short break, and what is around them 
   expect(axis.place(3 * hour)).toBeLessThan(0.6);
 });
 
-test('a step of hours is work, and is not squeezed', () => {
+test('a step of hours is work, and is drawn to scale', () => {
   const axis = axisOf({ from: 0, to: 3 * hour }, [{ from: 0, to: 3 * hour }]);
   expect(axis.breaks).toEqual([]);
 });
@@ -46,7 +46,7 @@ test('however many breaks there are, at least half of the axis is work', () => {
   expect(squeezed).toBeLessThanOrEqual(0.5 + 1e-9);
 });
 
-test('places never go backwards, whatever happens when', () => {
+test('positions increase monotonically with time', () => {
   const work = [
     { from: 5, to: 900 },
     { from: 30 * second, to: 31 * second },
@@ -59,12 +59,12 @@ test('places never go backwards, whatever happens when', () => {
   expect(Math.max(...places)).toBeLessThanOrEqual(1);
 });
 
-test('moments outside stand at the ends', () => {
+test('times outside the axis map to its ends', () => {
   const axis = axisOf({ from: 100, to: 200 }, []);
   expect([axis.place(0), axis.place(500)]).toEqual([0, 1]);
 });
 
-test('ticks are round, few, and none stands in a break', () => {
+test('ticks are round and few, and none is in a break', () => {
   const work = [
     { from: 0, to: 7 * second },
     { from: 2 * hour, to: 2 * hour + 7 * second },
@@ -99,7 +99,7 @@ test.each([
   expect(offsetLabel(offset, step)).toBe(label);
 });
 
-test('behind a long wait, ticks within one second are told apart', () => {
+test('after a long wait, ticks within one second have different labels', () => {
   const end = 4 * 60 * second;
   const work = [
     { from: 0, to: 300 },
@@ -110,14 +110,14 @@ test('behind a long wait, ticks within one second are told apart', () => {
   expect(new Set(labels).size).toBe(labels.length);
 });
 
-test('where there is little room, ticks that stand close to each other give way', () => {
+test('on narrow screens, ticks that are close together are hidden', () => {
   const { ticks } = axisOf({ from: 0, to: 7 * second }, [{ from: 0, to: 7 * second }]);
   const major = ticks.filter(({ isMinor }) => !isMinor).map(({ place }) => place);
   expect(major.length).toBeGreaterThan(2);
   for (const [i, place] of major.slice(1).entries()) expect(place - major[i]!).toBeGreaterThan(0.199);
 });
 
-test('a task that has only just been made has an axis too', () => {
+test('a task that was just created has an axis', () => {
   const axis = axisOf({ from: 7, to: 7 }, []);
   expect(axis.place(7)).toBe(0);
   expect(axis.ticks.length).toBeGreaterThan(0);

@@ -4,7 +4,7 @@ import { timelineOf } from '../../dashboard/src/task/timeline-layout.ts';
 import type { CallSpan, TaskDetails } from '../../src/operator/api.ts';
 import { call, pass, story, summary } from '../kit/stories.ts';
 
-test('each process has a lane with its passes, in the order in which they came', () => {
+test('each process has a lane with its passes in order', () => {
   const passes = [
     pass({ number: 1, worker: 'a', from: 0, to: 10, end: 'parked' }),
     pass({ number: 2, worker: 'b', from: 20, to: 30, end: 'parked' }),
@@ -17,27 +17,27 @@ test('each process has a lane with its passes, in the order in which they came',
   ]);
 });
 
-test('what is open grows to the present', () => {
+test('open bars end now', () => {
   const given = story({ passes: [pass({})], calls: [call({ to: null, state: 'open' })] });
   const [lane, step] = timelineOf(given, 5_000).rows;
   expect(lane!.bars).toMatchObject([{ from: 0, to: 5_000, isOpen: true }]);
   expect(step!.bars).toMatchObject([{ from: 0, to: 5_000, look: 'work', isOpen: true }]);
 });
 
-test('a browser whose clock is behind draws nothing into the future', () => {
+test('with a slow browser clock nothing is drawn into the future', () => {
   const given = story({ passes: [pass({ from: 9_000 })], calls: [call({ from: 9_500, to: 9_800 })] });
   const { to, rows } = timelineOf(given, 1_000);
   expect(to).toBe(9_800);
   expect(rows[0]!.bars[0]!.to).toBe(9_800);
 });
 
-test('a crash tears the pass and the step that it interrupted, which the next pass does again', () => {
+test('a crash tears the pass and the interrupted step, which the next pass runs again', () => {
   const passes = [
     pass({ number: 1, worker: 'a', from: 0, to: 100, end: 'crashed' }),
     pass({ number: 2, worker: 'b', from: 300, to: null, replayed: 7 }),
   ];
   const { rows, crashes } = timelineOf(story({ passes, calls: [call({ from: 50, to: 400 })] }), 500);
-  expect(crashes).toEqual([{ at: 100, holder: 'a', pass: 1, resumedAt: 300, resumedBy: 'b', replayed: 7 }]);
+  expect(crashes).toEqual([{ at: 100, worker: 'a', pass: 1, resumedAt: 300, resumedBy: 'b', replayed: 7 }]);
   expect(rows.map((row) => row.bars.map(({ from, to, look }) => [look, from, to]))).toEqual([
     [['torn', 0, 100]],
     [['work', 300, 500]],
@@ -48,21 +48,21 @@ test('a crash tears the pass and the step that it interrupted, which the next pa
   ]);
 });
 
-test('a crash that nobody has taken over yet has no resume', () => {
+test('a crash without a take-over has no resume', () => {
   const passes = [pass({ worker: 'worker-1', to: 100, end: 'crashed' })];
   const { crashes, rows } = timelineOf(story({ passes, calls: [call({ to: null, state: 'open' })] }), 500);
-  expect(crashes).toEqual([{ at: 100, holder: 'worker-1', pass: 1 }]);
+  expect(crashes).toEqual([{ at: 100, worker: 'worker-1', pass: 1 }]);
   expect(rows[1]!.bars).toMatchObject([{ from: 0, to: 100, look: 'torn' }]);
 });
 
-test('waits go on across a crash: a person, a timer and a subtask do not notice', () => {
+test('a crash does not interrupt waits for a person, a timer or a subtask', () => {
   const passes = [pass({ number: 1, to: 100, end: 'crashed' }), pass({ number: 2, worker: 'b', from: 300 })];
   const calls = [call({ kind: 'ask', name: 'approval', key: 'approval', from: 50, to: 400 })];
   const { rows } = timelineOf(story({ passes, calls }), 500);
   expect(rows.at(-1)!.bars).toMatchObject([{ from: 50, to: 400, look: 'wait' }]);
 });
 
-test('attempts that failed and the pauses behind them are bars of their own', () => {
+test('failed attempts and the pauses after them have their own bars', () => {
   const attempts = [
     { at: 100, message: 'no route', retryAt: 300 },
     { at: 400, message: 'no route', retryAt: 800 },
@@ -77,7 +77,7 @@ test('attempts that failed and the pauses behind them are bars of their own', ()
   ]);
 });
 
-test('a step that waits for its next attempt is in a pause that is open', () => {
+test('a step that waits for its next attempt ends with an open pause', () => {
   const attempts = [{ at: 100, message: 'no route', retryAt: 9_000 }];
   const { rows } = timelineOf(story({ calls: [call({ to: null, state: 'open', attempts })] }), 1_000);
   expect(rows[0]!.bars).toMatchObject([
@@ -86,7 +86,7 @@ test('a step that waits for its next attempt is in a pause that is open', () => 
   ]);
 });
 
-test('a subtask is one row from its start to its end, however often its parent speaks of it', () => {
+test('a subtask is one row from start to end, although its parent has several calls for it', () => {
   const children = [
     summary({ id: 'kid', tool: 'summarise', status: 'failed', createdAt: 10, finishedAt: 400 }),
   ];
@@ -100,14 +100,14 @@ test('a subtask is one row from its start to its end, however often its parent s
   ]);
 });
 
-test('a subtask that no call tells of is shown all the same', () => {
+test('a subtask without a call is shown, too', () => {
   const children = [summary({ id: 'kid', tool: 'summarise', createdAt: 10 })];
   expect(timelineOf(story({ children }), 500).rows).toMatchObject([
     { childId: 'kid', state: 'open', to: null },
   ]);
 });
 
-test('rows keep their names while the story grows', () => {
+test('rows keep their ids while the history grows', () => {
   const first = story({ calls: [call({ name: 'one' })] });
   const then = story({ calls: [call({ name: 'one' }), call({ name: 'two', from: 200 })] });
   const ids = (given: TaskDetails) => timelineOf(given, 500).rows.map(({ id }) => id);
@@ -125,13 +125,13 @@ test('a few dozen rows are all shown', () => {
   expect(folded(manySteps(60), new Set()).every((item) => 'row' in item)).toBe(true);
 });
 
-test('of a thousand steps a few lines are left: what went well is folded, what did not is shown', () => {
+test('a thousand steps are folded into a few lines, but failures stay visible', () => {
   const rows = manySteps(1_000, { 333: { state: 'failed', error: 'broken' } });
   const items = folded(rows, new Set());
   expect(items.length).toBeLessThan(40);
   expect(items.some((item) => 'row' in item && item.row.label === 'page 333')).toBe(true);
-  const told = items.reduce((total, item) => total + ('fold' in item ? item.fold.rows.length : 1), 0);
-  expect(told).toBe(1_000);
+  const count = items.reduce((total, item) => total + ('fold' in item ? item.fold.rows.length : 1), 0);
+  expect(count).toBe(1_000);
 });
 
 test('a fold opens into its rows, and stays open while more come', () => {

@@ -1,4 +1,4 @@
-/** What a value of a tool holds, told apart by MCP's content types; whatever fits none of them is data. */
+/** The content of a tool's value as MCP content types. Anything else is data. */
 import { isJsonObject, type Json, type JsonObject } from '../../../src/model/json.ts';
 import { redacted } from '../../../src/model/redaction.ts';
 import { looksLikeMarkdown } from './markdown.ts';
@@ -28,13 +28,13 @@ export type ContentBlock =
 
 export type TextForm = 'plain' | 'markdown' | 'json';
 
-/** The parts of a result, in the order in which they are read. */
+/** The parts of a result in reading order. */
 export interface Rendered {
   readonly blocks: readonly ContentBlock[];
   readonly structured?: Json;
 }
 
-/** Results of tools, resources and prompts; any other value is one block of data. */
+/** Splits a result of a tool, resource or prompt into blocks. Any other value is one block of data. */
 export function renderedValue(value: Json): Rendered {
   if (value === redacted) return { blocks: [{ type: 'hidden' }] };
   if (!isJsonObject(value)) return { blocks: [typeof value === 'string' ? textBlock(value) : data(value)] };
@@ -43,7 +43,7 @@ export function renderedValue(value: Json): Rendered {
   if (!list && content !== redacted) return { blocks: [data(value)] };
   const blocks = list ? list.map(blockOf) : [{ type: 'hidden' } as const];
   if (structuredContent === undefined) return { blocks };
-  // A tool of ours spells its structured content once more as text, for clients that know only that.
+  // Our tools repeat structured content as text, for clients that support only text.
   return {
     blocks: blocks.filter((block) => !repeats(block, structuredContent)),
     structured: structuredContent,

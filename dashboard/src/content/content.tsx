@@ -1,4 +1,4 @@
-/** Values of tools on the page, each by its type. */
+/** Shows values of tools according to their types. */
 import type { ComponentChildren } from 'preact';
 import type { Json } from '../../../src/model/json.ts';
 import { Button } from '../parts/button.tsx';
@@ -14,7 +14,7 @@ import { TextBlock } from './text-block.tsx';
 
 export function Content({ value }: { value: Json }) {
   const { blocks, structured } = renderedValue(value);
-  if (blocks.length === 0 && structured === undefined) return <p class="nothing">It holds nothing.</p>;
+  if (blocks.length === 0 && structured === undefined) return <p class="nothing">Empty.</p>;
   return (
     <div class="content">
       {blocks.map((block, i) => (
@@ -48,7 +48,7 @@ export function BlockView({ block }: { block: ContentBlock }): ComponentChildren
       return <ResourceLink {...block} />;
     case 'message':
       return (
-        <section class="message" aria-label={`Message of the ${block.role}`}>
+        <section class="message" aria-label={`Message from the ${block.role}`}>
           <h4>{block.role}</h4>
           {block.blocks.map((inside, i) => (
             <BlockView key={i} block={inside} />
@@ -79,7 +79,7 @@ function Picture({ mimeType, data }: Bytes) {
   if (!address) return <File mimeType={mimeType} data={data} />;
   return (
     <figure class="picture">
-      <img src={address} alt="In the result of the tool" />
+      <img src={address} alt="Part of the tool’s result" />
       <figcaption>
         {mimeType}, {size(data)}
       </figcaption>
@@ -116,12 +116,12 @@ function File({ mimeType, data }: Bytes) {
     <p class="file">
       <Icon name="file" />
       <span>
-        {mimeType || 'Bytes of an unknown type'}, {size(data)}. It is not shown here.
+        {mimeType || 'Unknown type'}, {size(data)}. No preview available.
       </span>
       {isWhole ? (
         <Button onClick={save}>Save</Button>
       ) : (
-        <span>Its bytes cannot be read: they are not base64.</span>
+        <span>Cannot be saved: the data is not valid base64.</span>
       )}
     </p>
   );

@@ -2,29 +2,29 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { Button } from '../parts/button.tsx';
 
-/** Copies a text, and says that it did. */
+/** Copies a text to the clipboard and confirms it. */
 export function CopyButton({ label, text }: { label: string; text: () => string }) {
-  const said = useSignal<'copied' | 'refused' | undefined>(undefined);
+  const feedback = useSignal<'copied' | 'refused' | undefined>(undefined);
   useEffect(() => {
-    if (!said.value) return;
+    if (!feedback.value) return;
     const timer = setTimeout(() => {
-      said.value = undefined;
+      feedback.value = undefined;
     }, 2_000);
     return () => clearTimeout(timer);
-  }, [said.value]);
+  }, [feedback.value]);
   const copy = async () => {
-    said.value = (await copied(text())) ? 'copied' : 'refused';
+    feedback.value = (await copied(text())) ? 'copied' : 'refused';
   };
   return (
     <Button kind="quiet" icon="copy" onClick={copy}>
       <span aria-live="polite">
-        {said.value === 'copied' ? 'Copied' : said.value === 'refused' ? 'Not allowed here' : label}
+        {feedback.value === 'copied' ? 'Copied' : feedback.value === 'refused' ? 'Could not copy' : label}
       </span>
     </Button>
   );
 }
 
-/** Pages that did not come over HTTPS have no clipboard of their own: there a selected text is copied. */
+/** Pages without HTTPS have no clipboard API: there the text is selected and copied. */
 async function copied(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

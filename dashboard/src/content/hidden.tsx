@@ -1,21 +1,24 @@
 import { Icon } from '../parts/icons.tsx';
 
-/** In the place of something secret. */
+/** Shown in place of a secret. */
 export function Hidden() {
   return (
-    <span class="hidden-value" title="Its tool declares this secret, or this process does not know the tool">
+    <span
+      class="hidden-value"
+      title="The tool declares this value secret, or the tool is unknown to this process"
+    >
       <Icon name="lock" />
       hidden
     </span>
   );
 }
 
-/** In the place of a whole value. */
+/** Shown in place of a whole value. */
 export function HiddenWhole() {
   return (
     <p class="hidden-whole">
-      <Hidden /> The values of this task are hidden, because this process does not know its tool and cannot
-      tell what is secret.
+      <Hidden /> The values of this task are hidden: its tool is unknown to this process, so it cannot know
+      which of them are secret.
     </p>
   );
 }

@@ -1,4 +1,4 @@
-/** Data as a tree that opens and closes. Only what is open is in the page, and long lists come in portions. */
+/** Data as a collapsible tree. Only open nodes are in the page, and long lists are shown in portions. */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren, TargetedKeyboardEvent } from 'preact';
 import { isJsonObject, type Json } from '../../../src/model/json.ts';

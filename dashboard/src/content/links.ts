@@ -1,8 +1,8 @@
-/** Which addresses may be followed from here: those that open a page or a letter. Everything else is only shown. */
+/** Only links to web pages and mail addresses can be followed. All others are shown as text. */
 const schemes = new Set(['http:', 'https:', 'mailto:']);
 
 export function safeLink(address: string): string | undefined {
-  // A relative address would lead into the dashboard itself, which its author cannot have meant.
+  // A relative address would point into the dashboard itself, which the author cannot have meant.
   if (!URL.canParse(address)) return undefined;
   const { protocol, href } = new URL(address);
   return schemes.has(protocol) ? href : undefined;

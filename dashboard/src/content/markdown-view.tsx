@@ -1,4 +1,4 @@
-/** The nodes of `markdown.ts` as elements. Every text is a text node; nothing here can become markup. */
+/** Renders the nodes of `markdown.ts`. Every text is a text node, so nothing can become markup. */
 import { type ComponentChildren, h } from 'preact';
 import { ExternalLink } from './external-link.tsx';
 import { type Block, type Inline, type ListItem, markdownBlocks } from './markdown.ts';
@@ -12,13 +12,13 @@ function blockView(block: Block, key: number): ComponentChildren {
     case 'paragraph':
       return <p key={key}>{block.children.map(inlineView)}</p>;
     case 'heading':
-      // The page's own headings end at the third level.
+      // The page itself uses heading levels 1 to 3.
       return h(`h${Math.min(6, block.depth + 3)}`, { key, class: `depth-${block.depth}` }, [
         block.children.map(inlineView),
       ]);
     case 'code':
       return (
-        // A region that scrolls must be reachable by those who have no mouse.
+        // A scrollable region must be reachable without a mouse.
         // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
         <pre key={key} tabIndex={0}>
           <code>{block.text}</code>

@@ -1,7 +1,7 @@
 /**
- * Markdown as a tree of a few plain nodes. Texts of tools are not to be trusted: HTML stays the text that it is,
- * images become links (looking at a task must not tell anybody that it was looked at), and links lead only where
- * `safeLink` lets them. There is no node through which anything else could reach the page.
+ * Parses Markdown into a tree of a few plain nodes. Texts of tools are untrusted: HTML stays text, images become links
+ * (so that opening a task sends no request to another host), and links must pass `safeLink`. No node type lets anything
+ * else into the page.
  */
 import { Lexer, type Token, type Tokens } from 'marked';
 import { safeLink } from './links.ts';
@@ -31,14 +31,14 @@ export interface ListItem {
   readonly blocks: readonly Block[];
 }
 
-/** Deeper nesting is nobody's writing; it is shown as the text that it is. */
-const deepest = 12;
+/** Deeper nesting is shown as plain text. */
+const maxDepth = 12;
 
 export function markdownBlocks(text: string): Block[] {
   return blocksOf(new Lexer({ gfm: true, breaks: false }).lex(text), 0);
 }
 
-/** Whether a text was meant as Markdown, as far as its look can say. */
+/** Guesses from its syntax whether a text is meant as Markdown. */
 export function looksLikeMarkdown(text: string): boolean {
   return (
     /^(#{1,6} \S|```|~~~|\s*[-*+] \S|\s*\d+[.)] \S|> |\|.+\|\s*$)/m.test(text) ||
@@ -47,7 +47,7 @@ export function looksLikeMarkdown(text: string): boolean {
 }
 
 function blocksOf(tokens: readonly Token[], depth: number): Block[] {
-  if (depth > deepest) return [paragraph([{ type: 'text', text: tokens.map(({ raw }) => raw).join('') }])];
+  if (depth > maxDepth) return [paragraph([{ type: 'text', text: tokens.map(({ raw }) => raw).join('') }])];
   return tokens.flatMap((token) => blockOf(token as Tokens.Generic, depth));
 }
 
@@ -96,7 +96,7 @@ function tableOf(token: Tokens.Table, depth: number): Block {
 }
 
 function inlinesOf(tokens: readonly Token[] | undefined, depth: number): Inline[] {
-  if (depth > deepest) return [{ type: 'text', text: (tokens ?? []).map(({ raw }) => raw).join('') }];
+  if (depth > maxDepth) return [{ type: 'text', text: (tokens ?? []).map(({ raw }) => raw).join('') }];
   return joined((tokens ?? []).flatMap((token) => inlineOf(token as Tokens.Generic, depth + 1)));
 }
 
@@ -123,7 +123,7 @@ function inlineOf(token: Tokens.Generic, depth: number): Inline[] {
   }
 }
 
-/** What cannot be followed is shown with its address, so that nothing hides behind its words. */
+/** A link that cannot be followed is shown with its address, so that its text cannot mislead. */
 function linkOf(token: Tokens.Link, depth: number): Inline[] {
   const children = inlinesOf(token.tokens, depth);
   const href = safeLink(unescaped(token.href));
@@ -140,7 +140,7 @@ function imageOf(token: Tokens.Image): Inline[] {
 
 function plain(token: Tokens.Generic): string {
   const text = typeof token.text === 'string' ? token.text : token.raw;
-  // Spelled with character references, a text is given as it was written.
+  // An escape already contains the literal text. Everything else may contain character references.
   return token.type === 'escape' ? text : unescaped(text);
 }
 

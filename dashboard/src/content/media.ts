@@ -1,6 +1,6 @@
-/** Images, sounds and files that came as base64. What may be shown at all is a short list. */
+/** Images, sounds and files in base64. Only the listed types are shown. */
 
-/** SVG is shown by `<img>` only, where it can neither run scripts nor load anything. */
+/** SVG is safe because it is shown only by `<img>`, where it can neither run scripts nor load anything. */
 const images = new Set([
   'image/png',
   'image/jpeg',
@@ -32,7 +32,7 @@ function essence(mimeType: string): string {
 }
 
 /**
- * As a `data:` address: opened by itself it has no origin, so that not even an SVG could do anything with ours.
+ * Gives a `data:` URL. Opened on its own it has no origin, so even an SVG cannot access ours.
  * Undefined if the type is not on the list, or the bytes are not base64.
  */
 export function shownAs(kind: 'image' | 'audio', mimeType: string, base64: string): string | undefined {
@@ -45,7 +45,7 @@ function standardBase64(text: string): string | undefined {
   return bytes !== '' && /^[A-Za-z\d+/]+={0,2}$/.test(bytes) ? bytes : undefined;
 }
 
-/** For what is saved, not shown: under its own type a browser could open it and run it. */
+/** A file to save. Its type is always generic, because a browser could open and run a more specific one. */
 export function savedAs(base64: string): Blob | undefined {
   const bytes = standardBase64(base64);
   if (!bytes) return undefined;
@@ -57,7 +57,7 @@ export function savedAs(base64: string): Blob | undefined {
   }
 }
 
-/** How many bytes the text stands for. */
+/** The number of bytes that the text encodes. */
 export function sizeOf(base64: string): number {
   const characters = base64.replace(/[\s=]+/g, '').length;
   return Math.floor((characters * 3) / 4);

@@ -1,4 +1,4 @@
-/** A text of a tool: as it is, as Markdown, or as the data that it spells. The reader can always have it as it is. */
+/** A text of a tool: plain, as Markdown, or as JSON data. The reader can always switch to the plain text. */
 import { useSignal } from '@preact/signals';
 import type { Json } from '../../../src/model/json.ts';
 import { plural } from '../format.ts';
@@ -12,7 +12,7 @@ const longText = 4_000;
 export function TextBlock({ text, form }: { text: string; form: TextForm }) {
   const isRaw = useSignal(false);
   const isWhole = useSignal(text.length <= longText);
-  // Half of a JSON text is none.
+  // JSON cannot be parsed in part, so it is always shown whole.
   const isJson = form === 'json' && !isRaw.value;
   const shown = isWhole.value || isJson ? text : `${text.slice(0, longText)}…`;
   const title = form === 'json' ? 'Data' : 'Formatted';
@@ -48,7 +48,7 @@ export function TextBlock({ text, form }: { text: string; form: TextForm }) {
                   isRaw.value = raw;
                 }}
               >
-                {raw ? 'As it is' : title}
+                {raw ? 'Plain text' : title}
               </button>
             ))}
           </div>

@@ -1,19 +1,19 @@
-/** What the list is narrowed to. Every choice is in the address at once. */
+/** The filters of the list. Every choice is in the address at once. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { type TaskStatus, taskStatuses } from '../../../src/model/status.ts';
 import { ownerName } from '../format.ts';
 import { Icon } from '../parts/icons.tsx';
-import { meanings } from '../parts/standing.tsx';
+import { meanings } from '../parts/status-badge.tsx';
 import { everything, type ListFilter, navigate, type Span, spans } from '../router.ts';
 import { about } from '../shell/about.ts';
 import type { ListModel } from './model.ts';
 
-/** Somebody who types is not interrupted by a list for every letter. */
+/** Waits for a pause in typing before it loads a new list. */
 const typingMs = 250;
 
-export function isFiltered({ standings, tool, owner, age, text }: ListFilter): boolean {
-  return standings.length > 0 || Boolean(tool || owner || age || text);
+export function isFiltered({ statuses, tool, owner, age, text }: ListFilter): boolean {
+  return statuses.length > 0 || Boolean(tool || owner || age || text);
 }
 
 export function Filters({ filter, model }: { filter: ListFilter; model: ListModel }) {
@@ -23,7 +23,7 @@ export function Filters({ filter, model }: { filter: ListFilter; model: ListMode
     scrollTo(0, 0);
   };
   const owner = useRef<HTMLInputElement>(null);
-  // One field for all owners, so that it keeps the focus of whoever entered one.
+  // The field is not recreated when the owner changes, so that it keeps the focus.
   useEffect(() => {
     if (owner.current) owner.current.value = filter.owner ?? '';
   }, [filter.owner]);
@@ -99,8 +99,8 @@ export function Filters({ filter, model }: { filter: ListFilter; model: ListMode
         {isOpen.value ? 'Fewer filters' : 'More filters'}
       </button>
       <Chips
-        chosen={filter.standings}
-        onChange={(standings) => show({ ...filter, standings })}
+        chosen={filter.statuses}
+        onChange={(statuses) => show({ ...filter, statuses })}
         {...(isFiltered(filter) && { onClear: () => show(everything) })}
       />
     </search>
@@ -110,7 +110,7 @@ export function Filters({ filter, model }: { filter: ListFilter; model: ListMode
 function Search({ filter, onChange }: { filter: ListFilter; onChange: (text: string) => void }) {
   const field = useRef<HTMLInputElement>(null);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
-  // The address may change in other ways than by typing, but not under somebody who types.
+  // The address may change by other means, but the field must not change while the user types.
   useEffect(() => {
     if (document.activeElement !== field.current) field.current!.value = filter.text ?? '';
   }, [filter.text]);
@@ -151,38 +151,38 @@ function Search({ filter, onChange }: { filter: ListFilter; onChange: (text: str
 interface ChipsProps {
   readonly chosen: readonly TaskStatus[];
   readonly onChange: (chosen: readonly TaskStatus[]) => void;
-  /** Given if there is anything to clear, of whichever kind. */
+  /** Present if any filter is set. */
   readonly onClear?: () => void;
 }
 
 function Chips({ chosen, onChange, onClear }: ChipsProps) {
   const row = useRef<HTMLFieldSetElement>(null);
-  // On phones the row is wider than the screen, and what an address has chosen may be out of sight.
+  // On phones the row is wider than the screen, and the selected status may be out of sight.
   useEffect(() => {
     const first = row.current!.querySelector<HTMLElement>('[aria-pressed="true"]');
     if (first) row.current!.scrollLeft = first.offsetLeft - 80;
   }, []);
   return (
     <fieldset class="chips" ref={row}>
-      <legend class="visually-hidden">Standing</legend>
-      {taskStatuses.map((standing) => {
-        const isChosen = chosen.includes(standing);
+      <legend class="visually-hidden">Status</legend>
+      {taskStatuses.map((status) => {
+        const isChosen = chosen.includes(status);
         return (
           <button
-            key={standing}
+            key={status}
             type="button"
             class="chip"
-            data-standing={standing}
+            data-status={status}
             aria-pressed={isChosen}
-            title={meanings[standing]}
+            title={meanings[status]}
             onClick={() =>
               onChange(
-                taskStatuses.filter((other) => (other === standing ? !isChosen : chosen.includes(other))),
+                taskStatuses.filter((other) => (other === status ? !isChosen : chosen.includes(other))),
               )
             }
           >
-            <Icon name={standing} />
-            {standing}
+            <Icon name={status} />
+            {status}
           </button>
         );
       })}
@@ -199,9 +199,9 @@ function Chips({ chosen, onChange, onClear }: ChipsProps) {
 function seenIn(model: ListModel): { tools: string[]; owners: string[] } {
   const tools = new Set<string>();
   const owners = new Set<string>();
-  let looked = 0;
+  let seen = 0;
   for (const task of model.rows.values()) {
-    if (++looked > 500) break;
+    if (++seen > 500) break;
     tools.add(task.tool);
     if (task.owner) owners.add(task.owner);
   }
@@ -212,9 +212,9 @@ function known(tools: readonly string[], chosen: string | undefined): string[] {
   return [...new Set(chosen ? [...tools, chosen] : tools)].sort();
 }
 
-function withoutEmpty({ standings, tool, owner, age, text }: ListFilter): ListFilter {
+function withoutEmpty({ statuses, tool, owner, age, text }: ListFilter): ListFilter {
   return {
-    standings,
+    statuses,
     ...(tool && { tool }),
     ...(owner && { owner }),
     ...(age && { age }),

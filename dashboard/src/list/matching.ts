@@ -1,13 +1,13 @@
-/** Whether a task that was told of belongs to a list: the same question that the server answers for its pages. */
+/** Decides whether a changed task belongs to a list, by the same rules as the server. */
 
 import type { TaskSummary } from '../../../src/operator/api.ts';
 import type { TaskFilter } from '../../../src/ports/query.ts';
 import { type ListFilter, spans } from '../router.ts';
 
-/** The filter as the server wants it; an age is counted back from `now`. */
-export function surveyFilter({ standings, tool, owner, age, text }: ListFilter, now: number): TaskFilter {
+/** The filter in the form of the operator API; an age is counted back from `now`. */
+export function queryFilter({ statuses, tool, owner, age, text }: ListFilter, now: number): TaskFilter {
   return {
-    ...(standings.length > 0 && { statuses: standings }),
+    ...(statuses.length > 0 && { statuses }),
     ...(tool && { tool }),
     ...(owner && { owner }),
     ...(age && { since: now - spans[age].ms }),
@@ -15,13 +15,10 @@ export function surveyFilter({ standings, tool, owner, age, text }: ListFilter, 
   };
 }
 
-export function matches(
-  task: TaskSummary,
-  { statuses: standings, tool, owner, since, text }: TaskFilter,
-): boolean {
-  if (standings && !standings.includes(task.status)) return false;
-  // A subtask is a row of its own only while it asks, where that is looked for; a whole id finds it at any time.
-  if (task.parentId !== undefined && !(standings && task.status === 'waiting') && text !== task.id)
+export function matches(task: TaskSummary, { statuses, tool, owner, since, text }: TaskFilter): boolean {
+  if (statuses && !statuses.includes(task.status)) return false;
+  // A subtask has a row only in a list of waiting tasks, while it has an open question, or if its full id is searched.
+  if (task.parentId !== undefined && !(statuses && task.status === 'waiting') && text !== task.id)
     return false;
   if (tool !== undefined && task.tool !== tool) return false;
   if (owner !== undefined && task.owner !== owner) return false;

@@ -1,47 +1,47 @@
-/** One list: its rows, where it goes on, how many there are. It outlives its page, so that one comes back to it as it was. */
+/** One list: its rows, cursor and total. It outlives its page, so that a user who returns finds it unchanged. */
 import { effect, signal } from '@preact/signals';
 import type { TaskPage } from '../../../src/operator/api.ts';
 import type { TaskCount } from '../../../src/ports/query.ts';
-import { type HttpDesk, Offline, Unauthorized } from '../api.ts';
+import { type HttpOperatorApi, Offline, Unauthorized } from '../api.ts';
 import { preciseNow, whenClockSet } from '../clock.ts';
 import { type Changes, connection, onChanges, whenConnected } from '../live.ts';
 import { href, type ListFilter } from '../router.ts';
-import { desk, signOut } from '../session.ts';
-import { matches, surveyFilter } from './matching.ts';
+import { operatorApi, signOut } from '../session.ts';
+import { matches, queryFilter } from './matching.ts';
 import { Rows } from './rows.ts';
 
 const firstPage = 100;
 const laterPage = 250;
-const largestPage = 500;
+const maxPage = 500;
 const countEveryMs = 4_000;
-/** A list that was watched for hours begins anew rather than grow on. */
-const mostRows = 20_000;
+/** A longer list is reloaded instead of growing further. */
+const maxRows = 20_000;
 
 export class ListModel {
   readonly rows = new Rows();
-  /** Raised whenever something of the list changed; whoever shows it looks then. */
+  /** Incremented whenever the list changes, to redraw it. */
   readonly changed = signal(0);
   readonly total = signal<TaskCount | undefined>(undefined);
   readonly loading = signal<'first' | 'more' | undefined>('first');
   readonly error = signal<unknown>(undefined);
-  /** Whether somebody reads further down; set by whoever shows it. */
+  /** Whether the user has scrolled down; set by the page. */
   isRead = false;
-  /** What came with the last change, for a short while of attention. */
+  /** The rows that the last change added, to highlight them briefly. */
   fresh: ReadonlySet<string> = new Set();
 
-  readonly #desk: HttpDesk;
+  readonly #api: HttpOperatorApi;
   readonly #filter: ListFilter;
-  #survey;
+  #query;
   #cursor: string | undefined;
   #round = 0;
   #countTimer: ReturnType<typeof setTimeout> | undefined;
   #lastCounted = Number.NEGATIVE_INFINITY;
   readonly #stops: (() => void)[];
 
-  constructor(from: HttpDesk, filter: ListFilter) {
-    this.#desk = from;
+  constructor(api: HttpOperatorApi, filter: ListFilter) {
+    this.#api = api;
     this.#filter = filter;
-    this.#survey = surveyFilter(filter, preciseNow());
+    this.#query = queryFilter(filter, preciseNow());
     this.#stops = [
       onChanges((changes) => this.#apply(changes)),
       connection.subscribe(({ state }) => {
@@ -61,9 +61,9 @@ export class ListModel {
     return this.loading.value !== 'first' && this.#cursor === undefined;
   }
 
-  /** Shows what was held back. */
+  /** Shows the tasks that were held back. */
   settle(): void {
-    if (this.rows.held.isMore || this.rows.length > mostRows) return void this.#reload();
+    if (this.rows.held.isMore || this.rows.length > maxRows) return void this.#reload();
     this.fresh = this.rows.settle();
     this.changed.value++;
   }
@@ -75,7 +75,7 @@ export class ListModel {
       const before = this.rows.length;
       // A page may be empty without being the last.
       while (this.#cursor !== undefined && this.rows.length === before) {
-        const page = await this.#desk.list({ ...this.#survey, limit: laterPage, cursor: this.#cursor });
+        const page = await this.#api.list({ ...this.#query, limit: laterPage, cursor: this.#cursor });
         if (!isCurrent()) return;
         this.rows.append(page.tasks);
         this.#cursor = page.nextCursor;
@@ -89,24 +89,24 @@ export class ListModel {
     else void this.loadMore();
   };
 
-  /** Everything anew, as far down as it was loaded; what is shown stays until it is there. */
+  /** Reloads everything down to where it was loaded. The old rows stay until the new ones arrive. */
   async #reload(): Promise<void> {
     this.#round++;
     this.loading.value = this.rows.length === 0 ? 'first' : 'more';
     await this.#attempt(async (isCurrent) => {
-      // A server that is away says nothing, and the list is to say that.
+      // Without a connection the clock is never set; the request must fail instead, so that the list shows why.
       if (this.#filter.age && connection.peek().state === 'live') await whenClockSet();
       if (!isCurrent()) return;
-      this.#survey = surveyFilter(this.#filter, preciseNow());
+      this.#query = queryFilter(this.#filter, preciseNow());
       this.#count(0);
-      const wanted = this.isRead ? Math.min(this.rows.length, mostRows) : firstPage;
+      const wanted = this.isRead ? Math.min(this.rows.length, maxRows) : firstPage;
       const pages: TaskPage[] = [];
       let cursor: string | undefined;
       let loaded = 0;
       do {
-        const limit = Math.min(Math.max(wanted - loaded, firstPage), largestPage);
-        const page = await this.#desk.list({
-          ...this.#survey,
+        const limit = Math.min(Math.max(wanted - loaded, firstPage), maxPage);
+        const page = await this.#api.list({
+          ...this.#query,
           limit,
           ...(cursor !== undefined && { cursor }),
         });
@@ -115,7 +115,7 @@ export class ListModel {
         cursor = page.nextCursor;
         loaded += page.tasks.length;
       } while (loaded < wanted && cursor !== undefined);
-      // Whoever reads further down keeps their place: what is newer than all that they have is held back.
+      // A user who has scrolled down keeps the position: tasks newer than the first row are held back.
       const first = this.rows.ids[0];
       const newest = this.isRead && first !== undefined ? this.rows.get(first)!.createdAt : Number.MAX_VALUE;
       this.rows.clear();
@@ -127,7 +127,7 @@ export class ListModel {
     });
   }
 
-  /** Does it unless the list began anew meanwhile, and makes known how it went. */
+  /** Loads and records the result, unless a later reload replaced this one. */
   async #attempt(load: (isCurrent: () => boolean) => Promise<void>): Promise<void> {
     const round = this.#round;
     const isCurrent = () => round === this.#round;
@@ -152,14 +152,14 @@ export class ListModel {
     const last = this.rows.ids.at(-1);
     const reach = this.#cursor === undefined || last === undefined ? 0 : this.rows.get(last)!.createdAt;
     for (const task of [...tasks, ...subtasks])
-      this.rows.put(task, matches(task, this.#survey), task.createdAt >= reach);
+      this.rows.put(task, matches(task, this.#query), task.createdAt >= reach);
     for (const id of removed) this.rows.remove(id);
     this.#count(countEveryMs);
     if (this.isRead) this.changed.value++;
     else this.settle();
   }
 
-  /** What is told while the first page is on its way may be newer than the page. */
+  /** Changes that arrive while the first page is loading may be newer than the page. */
   #applyAfterLoading(changes: Changes): void {
     const stop = this.loading.subscribe((loading) => {
       if (loading === 'first') return;
@@ -176,34 +176,34 @@ export class ListModel {
     this.#countTimer = setTimeout(async () => {
       this.#lastCounted = performance.now();
       try {
-        this.total.value = await this.#desk.count(this.#survey);
+        this.total.value = await this.#api.count(this.#query);
       } catch {
-        // How many there are is a courtesy; the list itself says what is wrong.
+        // The total is optional; the list itself shows the error.
       }
       this.#countTimer = undefined;
     }, wait);
   }
 }
 
-const kept = new Map<string, ListModel>();
-const mostKept = 3;
+const cache = new Map<string, ListModel>();
+const maxCached = 3;
 
-/** The list of a filter: the one that was seen before if it is one of the last few. */
-export function modelFor(from: HttpDesk, filter: ListFilter): ListModel {
+/** The list for a filter. The last few lists are cached. */
+export function modelFor(api: HttpOperatorApi, filter: ListFilter): ListModel {
   const key = href({ view: 'tasks', filter });
-  const model = kept.get(key) ?? new ListModel(from, filter);
-  kept.delete(key);
-  kept.set(key, model);
-  for (const [oldest, other] of [...kept].slice(0, -mostKept)) {
+  const model = cache.get(key) ?? new ListModel(api, filter);
+  cache.delete(key);
+  cache.set(key, model);
+  for (const [oldest, other] of [...cache].slice(0, -maxCached)) {
     other.dispose();
-    kept.delete(oldest);
+    cache.delete(oldest);
   }
   return model;
 }
 
-// What one token showed is nothing for the next.
+// A different token may see different tasks.
 effect(() => {
-  desk.value;
-  for (const model of kept.values()) model.dispose();
-  kept.clear();
+  operatorApi.value;
+  for (const model of cache.values()) model.dispose();
+  cache.clear();
 });

@@ -2,7 +2,7 @@ import { count } from '../format.ts';
 import { Icon } from '../parts/icons.tsx';
 import type { ListModel } from './model.ts';
 
-/** How many came while somebody reads further down, and the way to them. */
+/** Shows how many tasks arrived while the user reads further down, and leads to them. */
 export function NewTasks({ model }: { model: ListModel }) {
   model.changed.value;
   const { held } = model.rows;
@@ -13,7 +13,7 @@ export function NewTasks({ model }: { model: ListModel }) {
   };
   return (
     <div class="new-tasks">
-      {/* Said once, not for every one that comes. */}
+      {/* Announced once, not for every new task. */}
       <span class="visually-hidden" role="status">
         {held.count > 0 && model.isRead ? 'There are new tasks at the top.' : ''}
       </span>

@@ -1,4 +1,4 @@
-/** All tasks, or those that a filter leaves. */
+/** All tasks, or those that match a filter. */
 import { useSignal } from '@preact/signals';
 import { useCallback, useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { TaskCount } from '../../../src/ports/query.ts';
@@ -6,7 +6,7 @@ import { count } from '../format.ts';
 import { Button } from '../parts/button.tsx';
 import { Empty, Failure, Loading } from '../parts/states.tsx';
 import { everything, type ListFilter, navigate, route } from '../router.ts';
-import { desk } from '../session.ts';
+import { operatorApi } from '../session.ts';
 import { Filters, isFiltered } from './filters.tsx';
 import './list.css';
 import { type ListModel, modelFor } from './model.ts';
@@ -16,7 +16,7 @@ import { useRowKeys } from './row-keys.ts';
 import { useViewport } from './viewport.ts';
 
 export function ListPage({ filter }: { filter: ListFilter }) {
-  const model = modelFor(desk.value!, filter);
+  const model = modelFor(operatorApi.value!, filter);
   useEffect(() => {
     document.title = 'Tasks – Holdfast';
   }, []);
@@ -33,7 +33,7 @@ export function ListPage({ filter }: { filter: ListFilter }) {
 }
 
 function Total({ model }: { model: ListModel }) {
-  // A list says once how many it has; the number that goes on changing is for the eye.
+  // Screen readers announce the total once; later changes are only visible.
   const announced = useSignal('');
   useEffect(
     () =>
@@ -65,11 +65,11 @@ function totalText({ count: known, isMore }: TaskCount): string {
 
 function TaskList({ model, filter }: { model: ListModel; filter: ListFilter }) {
   const list = useRef<HTMLOListElement>(null);
-  /** The row that the keys are at. It exists even out of sight, so that it keeps the focus. */
+  /** The row selected by keyboard. It is rendered even out of sight, so that it keeps the focus. */
   const active = useSignal<string | undefined>(undefined);
   const onScroll = useCallback(
     (isRead: boolean) => {
-      // The next page is scrolled to its top while this one is still there.
+      // Navigation scrolls to the top while this page still exists.
       if (route.peek().view !== 'tasks') return;
       const wasRead = model.isRead;
       model.isRead = isRead;
@@ -102,17 +102,17 @@ function TaskList({ model, filter }: { model: ListModel; filter: ListFilter }) {
   return (
     <div class="card list">
       <div class="list-head" aria-hidden="true">
-        <span>Standing</span>
+        <span>Status</span>
         <span>Tool</span>
         <span>Owner</span>
-        <span>Made</span>
-        <span>Took</span>
+        <span>Created</span>
+        <span>Duration</span>
       </div>
       <NewTasks model={model} />
       <ol
         ref={list}
         class="rows"
-        aria-label="Tasks, the newest first"
+        aria-label="Tasks, newest first"
         aria-busy={model.loading.value === 'first'}
         style={{ height: `${Math.max(rows.length, isEmpty ? 8 : 1) * height}px` }}
       >
@@ -145,27 +145,27 @@ function Foot({ model }: { model: ListModel }) {
   if (model.error.value !== undefined)
     return (
       <p class="list-foot">
-        More could not be loaded. <Button onClick={model.retry}>Try again</Button>
+        Could not load more tasks. <Button onClick={model.retry}>Try again</Button>
       </p>
     );
   if (model.rows.length === 0) return null;
-  return <p class="list-foot">{model.isComplete ? 'These are all.' : 'Loading more …'}</p>;
+  return <p class="list-foot">{model.isComplete ? 'End of list.' : 'Loading more …'}</p>;
 }
 
 function Nothing({ filter }: { filter: ListFilter }) {
   if (!isFiltered(filter))
     return (
       <div class="card">
-        <Empty title="No task yet">
-          As soon as a durable tool is called, its task shows up here by itself.
+        <Empty title="No tasks yet">
+          When a durable tool is called, its task appears here automatically.
         </Empty>
       </div>
     );
   return (
     <div class="card">
-      <Empty title="No task matches" icon="search">
-        <p>Whatever comes to match shows up here by itself.</p>
-        <Button onClick={() => navigate({ view: 'tasks', filter: everything })}>Clear the filters</Button>
+      <Empty title="No matching tasks" icon="search">
+        <p>New matches appear here automatically.</p>
+        <Button onClick={() => navigate({ view: 'tasks', filter: everything })}>Clear filters</Button>
       </Empty>
     </div>
   );

@@ -1,4 +1,4 @@
-/** j, k, the arrows, Home and End go from row to row; / goes to the search. Enter is the link's own. */
+/** j, k, the arrows, Home and End move between rows; / focuses the search. Enter follows the row's link. */
 import type { Signal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useCallback, useEffect, useLayoutEffect, useRef } from 'preact/hooks';
@@ -14,7 +14,7 @@ interface RowKeys {
 }
 
 export function useRowKeys({ model, list, active, viewport }: RowKeys): void {
-  /** Takes the focus as soon as its row exists. */
+  /** The row that takes the focus as soon as it exists. */
   const wanted = useRef<string>(undefined);
   const focusWanted = useCallback(() => {
     const link = wanted.current === undefined ? undefined : linkOf(list.current, wanted.current);
@@ -44,10 +44,10 @@ export function useRowKeys({ model, list, active, viewport }: RowKeys): void {
       const target = event.target as HTMLElement;
       const link = target.closest<HTMLElement>('.row-link');
       const isArrow = event.key.startsWith('Arrow') || event.key === 'Home' || event.key === 'End';
-      // Elsewhere, arrows are for whatever has the focus.
+      // Elsewhere, arrows belong to the focused control.
       if (isArrow && !link && !['BODY', 'H1', 'MAIN'].includes(target.tagName)) return;
       const found = model.rows.ids.indexOf(link?.dataset.id ?? active.value ?? '');
-      // A row that left meanwhile is gone on from where it was.
+      // If the row was removed, continue from its former index.
       const current = found >= 0 ? found : lastIndex - 1;
       const next = nextIndex(event.key, current, model.rows.length);
       if (next === undefined) return;

@@ -4,7 +4,7 @@ import { aboutTask, ownerName } from '../format.ts';
 import { remember } from '../live.ts';
 import { KindSign } from '../parts/kind-sign.tsx';
 import { ProgressBar } from '../parts/progress.tsx';
-import { StandingBadge } from '../parts/standing.tsx';
+import { StatusBadge } from '../parts/status-badge.tsx';
 import { Ago, Duration } from '../parts/time.tsx';
 import { href } from '../router.ts';
 
@@ -13,14 +13,14 @@ interface RowProps {
   readonly index: number;
   readonly setSize: number;
   readonly top: number;
-  /** Still shown where it was, though it does not belong here any more. */
+  /** Still shown, although it no longer matches the list. */
   readonly isLeaving: boolean;
   readonly isGone: boolean;
   readonly isFresh: boolean;
 }
 
 export function Row({ task, index, setSize, top, isLeaving, isGone, isFresh }: RowProps) {
-  // What is the same object is not looked at again.
+  // An unchanged task is not rendered again.
   const content = useMemo(() => <Content task={task} isGone={isGone} />, [task, isGone]);
   return (
     <li
@@ -45,8 +45,8 @@ function Content({ task, isGone }: { task: TaskSummary; isGone: boolean }) {
       data-id={task.id}
       onClick={() => remember(task)}
     >
-      <span class="row-standing">
-        <StandingBadge standing={task.status} stuck={task.blocked} />
+      <span class="row-status">
+        <StatusBadge status={task.status} blocked={task.blocked} />
       </span>
       <span class="row-what">
         <span class="row-tool">
@@ -63,12 +63,12 @@ function Content({ task, isGone }: { task: TaskSummary; isGone: boolean }) {
       <span class="row-owner" title={task.owner}>
         {ownerName(task.owner)}
       </span>
-      <span class="row-made">
-        <span class="visually-hidden">made </span>
+      <span class="row-created">
+        <span class="visually-hidden">created </span>
         <Ago at={task.createdAt} />
       </span>
-      <span class="row-took">
-        <span class="visually-hidden">{isLive ? 'for ' : 'took '}</span>
+      <span class="row-duration">
+        <span class="visually-hidden">{isLive ? 'running for ' : 'duration '}</span>
         <Duration from={task.createdAt} to={task.finishedAt} />
       </span>
     </a>

@@ -1,19 +1,19 @@
 /**
- * The rows of a list, the newest first. What is known of a task is replaced in its place at any time; rows come and
- * go only in `settle`, which is called when nobody reads further down: nothing moves under a reader.
+ * The rows of a list, newest first. A row's task may be updated at any time, but only `settle` adds and removes rows.
+ * It is called while the user is at the top, so that nothing moves under a reader.
  */
 import type { TaskSummary } from '../../../src/operator/api.ts';
 
-/** More new tasks than this are not kept while somebody reads: the list begins anew instead. */
-export const mostHeld = 1_000;
+/** If more new tasks than this are held back, the list is reloaded instead. */
+export const maxHeld = 1_000;
 
 export class Rows {
-  /** As they are shown. */
+  /** In display order. */
   ids: string[] = [];
   readonly #known = new Map<string, TaskSummary>();
-  /** To be shown once nobody reads. */
+  /** New tasks that are not shown yet. */
   readonly #held = new Map<string, TaskSummary>();
-  /** Shown, but in the wrong place by now: they match no more, or are gone. */
+  /** Shown, but to be removed: they no longer match, or were purged. */
   readonly #leaving = new Set<string>();
   readonly #gone = new Set<string>();
   #overflowed = false;
@@ -22,7 +22,7 @@ export class Rows {
     return this.ids.length;
   }
 
-  /** How many came since, and whether there are more than were kept. */
+  /** The number of tasks held back, and whether there are more. */
   get held(): { readonly count: number; readonly isMore: boolean } {
     return { count: this.#held.size, isMore: this.#overflowed };
   }
@@ -52,27 +52,29 @@ export class Rows {
     this.#overflowed = false;
   }
 
-  /** The next page from the server, below the others. What came in another way meanwhile is there already. */
+  /** Adds the next page from the server at the end. Tasks that a change already added are skipped. */
   append(page: readonly TaskSummary[]): void {
     const added = page.filter((task) => !this.#known.has(task.id));
     for (const task of page) {
       this.#held.delete(task.id);
-      if (this.#isNews(task)) this.#known.set(task.id, task);
+      if (this.#isCurrent(task)) this.#known.set(task.id, task);
     }
     this.ids = [...this.ids, ...added.map((task) => task.id)];
   }
 
-  /** Takes a change; `isMatch` is whether the task belongs to the list now, `isInReach` whether its place is loaded. */
+  /**
+   * Applies a change. `isMatch`: the task belongs to the list; `isInReach`: the list is loaded down to its position.
+   */
   put(task: TaskSummary, isMatch: boolean, isInReach: boolean): void {
     if (this.#known.has(task.id)) {
-      if (!this.#isNews(task)) return;
+      if (!this.#isCurrent(task)) return;
       this.#known.set(task.id, task);
       this.#gone.delete(task.id);
       if (isMatch) this.#leaving.delete(task.id);
       else this.#leaving.add(task.id);
     } else if (!isMatch) this.#held.delete(task.id);
     else if (isInReach) {
-      if (this.#held.size >= mostHeld && !this.#held.has(task.id)) this.#overflowed = true;
+      if (this.#held.size >= maxHeld && !this.#held.has(task.id)) this.#overflowed = true;
       else this.#held.set(task.id, task);
     }
   }
@@ -84,7 +86,7 @@ export class Rows {
     this.#gone.add(id);
   }
 
-  /** Brings the rows in order; gives the ids that are new. */
+  /** Adds and removes rows; returns the ids of the new ones. */
   settle(): ReadonlySet<string> {
     if (this.#held.size === 0 && this.#leaving.size === 0) return new Set();
     const staying = this.#leaving.size === 0 ? this.ids : this.ids.filter((id) => !this.#leaving.has(id));
@@ -109,7 +111,7 @@ export class Rows {
     return merged.concat(staying.slice(next));
   }
 
-  #isNews(task: TaskSummary): boolean {
+  #isCurrent(task: TaskSummary): boolean {
     const known = this.#known.get(task.id);
     return !known || known.version <= task.version;
   }

@@ -1,24 +1,24 @@
-/** Which rows are in sight. Only these exist; the list is as high as if all did. */
+/** Virtual scrolling: only the visible rows exist, but the list has its full height. */
 import { type ReadonlySignal, signal } from '@preact/signals';
 import type { RefObject } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
 
 export interface Range {
   readonly first: number;
-  /** The one behind the last. */
+  /** Exclusive. */
   readonly end: number;
 }
 
-/** Rows above and below that exist too, so that scrolling shows no gap. */
+/** Extra rows above and below, so that scrolling shows no gap. */
 const overscan = 10;
 
-/** Where a row takes two lines. The style sheet says the same. */
+/** Screens on which a row takes two lines. The style sheet has the same limit. */
 const narrow = matchMedia('(max-width: 60rem)');
 
 export interface Viewport {
   readonly range: ReadonlySignal<Range>;
   readonly rowHeight: ReadonlySignal<number>;
-  /** Brings a row into sight with as little movement as possible. */
+  /** Scrolls as little as possible to show a row. */
   reveal(index: number): void;
 }
 
@@ -35,7 +35,7 @@ export function useViewport(
       const first = Math.max(0, Math.floor(-top / rowHeight.value) - overscan);
       const end = Math.max(first, Math.ceil((innerHeight - top) / rowHeight.value)) + overscan;
       const before = range.peek();
-      // A few rows more or less are not worth a render.
+      // Do not render again for a few rows.
       if (
         Math.abs(before.first - first) > overscan / 2 ||
         Math.abs(before.end - end) > overscan / 2 ||
@@ -69,7 +69,7 @@ export function useViewport(
       viewport.measure();
     };
     resized();
-    // Whoever comes back is at the top at first, and a moment later where they were.
+    // After a return the scroll position is restored a moment later.
     const arrived = setTimeout(scrolled, 100);
     addEventListener('scroll', scrolled, { passive: true });
     addEventListener('resize', resized);

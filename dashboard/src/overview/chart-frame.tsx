@@ -1,14 +1,14 @@
-/** Axes, the line that says what is under the pointer, and the same numbers as a table. */
+/** Axes, a line with the values under the pointer, and the same numbers as a table. */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { OverviewReport } from '../../../src/operator/api.ts';
 import { onAxis } from '../format.ts';
 import { Scroll } from '../parts/scroll.tsx';
-import { stretch } from './charts.tsx';
+import { interval } from './charts.tsx';
 import type { Scale } from './scale.ts';
 
-/** Where values are, in pixels. */
+/** Maps values to pixels. */
 export interface Plot {
   readonly step: number;
   x(index: number): number;
@@ -120,7 +120,7 @@ export function ChartFrame({
           </ul>
         ) : (
           <p class="readout number">
-            <strong>{stretch(report, index)}</strong> {describe(index)}
+            <strong>{interval(report, index)}</strong> {describe(index)}
           </p>
         )}
       </div>
@@ -132,7 +132,7 @@ export function ChartFrame({
       >
         <summary>As a table</summary>
         {isTableOpen.value && (
-          <Scroll label="The numbers of the chart">
+          <Scroll label="Chart data">
             <table class="tools">
               <thead>
                 <tr>
@@ -147,7 +147,7 @@ export function ChartFrame({
               <tbody>
                 {buckets.map((_, row) => (
                   <tr key={row}>
-                    <th scope="row">{stretch(report, row)}</th>
+                    <th scope="row">{interval(report, row)}</th>
                     {cells(row).map((cell, column) => (
                       <td key={columns[column]}>{cell}</td>
                     ))}

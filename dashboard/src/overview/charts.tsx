@@ -1,15 +1,15 @@
-/** Two charts, drawn here. For those who cannot see them each has its summary, and its numbers as a table. */
+/** The two charts of the overview. For screen readers each has a summary and its numbers as a table. */
 
 import type { OverviewReport } from '../../../src/operator/api.ts';
 import type { EndedCounts } from '../../../src/ports/query.ts';
-import { compact, count, duration, stretchOnAxis } from '../format.ts';
+import { compact, count, duration, intervalOnAxis } from '../format.ts';
 import { ChartFrame, type Plot } from './chart-frame.tsx';
 import { countScale, durationScale } from './scale.ts';
 
-type Ended = keyof EndedCounts;
+type Outcome = keyof EndedCounts;
 
-/** From the bottom up: what went wrong stands on the line, where it can be compared. */
-const layers: readonly Ended[] = ['failed', 'lost', 'cancelled', 'completed'];
+/** From the bottom up: failures are on the base line, where they can be compared. */
+const layers: readonly Outcome[] = ['failed', 'lost', 'cancelled', 'completed'];
 
 export function ThroughputChart({ report }: { report: OverviewReport }) {
   const { buckets, ended } = report;
@@ -22,14 +22,14 @@ export function ThroughputChart({ report }: { report: OverviewReport }) {
       report={report}
       scale={scale}
       tickText={compact}
-      summary={`Ended tasks in ${buckets.length} stretches of ${duration(lengthMs)}: ${layers
+      summary={`Finished tasks in ${buckets.length} intervals of ${duration(lengthMs)}: ${layers
         .toReversed()
         .map((layer) => `${count(ended[layer])} ${layer}`)
-        .join(', ')}. The busiest stretch has ${count(Math.max(0, ...totals))}.`}
-      legend={present.map((layer) => ({ name: layer, mark: <span class="swatch" data-standing={layer} /> }))}
+        .join(', ')}. The busiest interval has ${count(Math.max(0, ...totals))}.`}
+      legend={present.map((layer) => ({ name: layer, mark: <span class="swatch" data-status={layer} /> }))}
       describe={(index) =>
         totals[index] === 0
-          ? 'none ended'
+          ? 'none finished'
           : layers
               .toReversed()
               .filter((layer) => buckets[index]![layer] > 0)
@@ -46,7 +46,7 @@ export function ThroughputChart({ report }: { report: OverviewReport }) {
 
 interface LayerProps {
   readonly plot: Plot;
-  readonly layer: Ended;
+  readonly layer: Outcome;
   readonly depth: number;
   readonly buckets: OverviewReport['buckets'];
 }
@@ -58,11 +58,11 @@ function Layer({ plot, layer, depth, buckets }: LayerProps) {
     if (bucket[layer] === 0) return '';
     const below = layers.slice(0, depth).reduce((sum, lower) => sum + bucket[lower], 0);
     const bottom = plot.y(below);
-    // A single failure among thousands must be seen.
+    // A single failure among thousands must be visible.
     const top = Math.min(plot.y(below + bucket[layer]), bottom - 1.5);
     return `M${plot.x(index) + gap / 2},${bottom}V${top}h${plot.step - gap}V${bottom}z`;
   });
-  return <path class="bars" data-standing={layer} d={path.join('')} />;
+  return <path class="bars" data-status={layer} d={path.join('')} />;
 }
 
 const lines = [
@@ -82,11 +82,11 @@ export function DurationsChart({ report }: { report: OverviewReport }) {
       report={report}
       scale={values.length === 0 ? durationScale(1_000, 60_000) : scale}
       tickText={(value) => duration(value).replace('.0', '')}
-      summary={`How long tasks took that completed or failed: median ${text(ended.medianMs)}, 95th percentile ${text(ended.p95Ms)} over the whole time.`}
+      summary={`Duration of completed and failed tasks: median ${text(ended.medianMs)}, 95th percentile ${text(ended.p95Ms)} over the whole time.`}
       legend={lines.map(({ name }) => ({ name, mark: <span class="line-swatch" data-line={name} /> }))}
       describe={(index) =>
         buckets[index]!.medianMs === null
-          ? 'none ended'
+          ? 'none finished'
           : lines.map(({ name, key }) => `${name} ${text(buckets[index]![key])}`).join(', ')
       }
       columns={lines.map(({ name }) => name)}
@@ -109,7 +109,7 @@ export function DurationsChart({ report }: { report: OverviewReport }) {
   );
 }
 
-/** Stretches in which nothing ended are gaps; a value alone between two of them is a short dash. */
+/** Intervals without a value are gaps; a single value between two gaps is a short dash. */
 function linePath(values: readonly (number | null)[], plot: Plot): string {
   return values
     .map((value, index) => {
@@ -123,10 +123,10 @@ function linePath(values: readonly (number | null)[], plot: Plot): string {
     .join('');
 }
 
-/** `14:05 – 14:06` of one stretch. */
-export function stretch(report: OverviewReport, index: number): string {
+/** The time range of one interval: `14:05 – 14:06`. */
+export function interval(report: OverviewReport, index: number): string {
   const axisMs = report.until - report.since;
   const length = axisMs / report.buckets.length;
   const from = report.since + index * length;
-  return stretchOnAxis(from, from + length, axisMs, report.now);
+  return intervalOnAxis(from, from + length, axisMs, report.now);
 }

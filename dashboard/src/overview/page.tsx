@@ -1,4 +1,4 @@
-/** How everything goes, at a glance: what runs, who is waited for, what fails, how much and how long. */
+/** The overview: what runs, what waits for a person, what fails, throughput and durations. */
 import { useEffect } from 'preact/hooks';
 import type { TaskStatus } from '../../../src/model/status.ts';
 import type { OverviewReport } from '../../../src/operator/api.ts';
@@ -28,7 +28,7 @@ export function OverviewPage({ window }: { window: Span }) {
       {report.value && error.value !== undefined && !(error.value instanceof Offline) && (
         <p class="problem" role="alert">
           <Icon name="warning" />
-          This may be old: {sentenceOf(error.value)}
+          This may be out of date: {sentenceOf(error.value)}
         </p>
       )}
       {report.value ? (
@@ -48,7 +48,7 @@ export function OverviewPage({ window }: { window: Span }) {
 
 function WindowChoice({ chosen }: { chosen: Span }) {
   return (
-    <nav class="segments" aria-label="Stretch of time">
+    <nav class="segments" aria-label="Time range">
       {(Object.keys(spans) as Span[]).map((span) => (
         <a
           key={span}
@@ -69,24 +69,24 @@ function Report({ report, window }: { report: OverviewReport; window: Span }) {
   if (tools.length === 0 && total === 0) return <Nothing window={window} />;
   return (
     <div class="overview">
-      <section class="figures" aria-label="At present">
-        <Figure standings={['running']} value={live.running} name="Running" icon="running" />
-        <Figure standings={['waiting']} value={live.waiting} name="Waiting for a person" icon="waiting" />
+      <section class="figures" aria-label="Now">
+        <Figure statuses={['running']} value={live.running} name="Running" icon="running" />
+        <Figure statuses={['waiting']} value={live.waiting} name="Waiting for a person" icon="waiting" />
         <Figure
-          standings={['failed', 'lost']}
+          statuses={['failed', 'lost']}
           value={ended.failed + ended.lost}
-          name="Failing"
+          name="Failed"
           icon="failed"
           note={`in the last ${spans[window].name}`}
         />
         <Figure
-          standings={['queued']}
+          statuses={['queued']}
           value={live.queued}
           name="Queued"
           icon="queued"
           note={
             report.readySince === null ? (
-              'nothing waits for a worker'
+              'no task is waiting for a worker'
             ) : (
               <>
                 oldest ready <Ago at={report.readySince} />
@@ -97,7 +97,7 @@ function Report({ report, window }: { report: OverviewReport; window: Span }) {
       </section>
       <section class="card chart-card" aria-labelledby="throughput-title">
         <div class="card-head">
-          <h2 id="throughput-title">Ended tasks</h2>
+          <h2 id="throughput-title">Finished tasks</h2>
           <p class="card-note number">
             {count(ended.completed + ended.failed + ended.cancelled + ended.lost)} in the last{' '}
             {spans[window].name}
@@ -110,7 +110,7 @@ function Report({ report, window }: { report: OverviewReport; window: Span }) {
           <h2 id="durations-title">Durations</h2>
           <p class="card-note number">
             {ended.medianMs === null
-              ? 'none ended'
+              ? 'none finished'
               : `median ${duration(ended.medianMs)}, 95th percentile ${duration(ended.p95Ms ?? ended.medianMs)}`}
           </p>
         </div>
@@ -119,14 +119,14 @@ function Report({ report, window }: { report: OverviewReport; window: Span }) {
       <ShortList
         title="Waiting for a person"
         tasks={report.waiting}
-        more={{ ...everything, standings: ['waiting'] }}
-        empty="Nobody is waited for."
+        more={{ ...everything, statuses: ['waiting'] }}
+        empty="No task is waiting for a person."
       />
       <ShortList
-        title="Failing"
+        title="Failed"
         tasks={report.failing}
-        more={{ ...everything, standings: ['failed', 'lost'] }}
-        empty="Nothing failed."
+        more={{ ...everything, statuses: ['failed', 'lost'] }}
+        empty="No task failed."
       />
       <ToolTable tools={tools} window={window} />
     </div>
@@ -136,10 +136,10 @@ function Report({ report, window }: { report: OverviewReport; window: Span }) {
 function Nothing({ window }: { window: Span }) {
   return (
     <div class="card">
-      <Empty title={`No task in the last ${spans[window].name}`}>
-        <p>As soon as a durable tool is called, its task shows up here by itself.</p>
+      <Empty title={`No tasks in the last ${spans[window].name}`}>
+        <p>When a durable tool is called, its task appears here automatically.</p>
         <p>
-          <a href={href({ view: 'tasks', filter: everything })}>Show all tasks there are</a>
+          <a href={href({ view: 'tasks', filter: everything })}>Show all tasks</a>
         </p>
       </Empty>
     </div>
@@ -147,20 +147,20 @@ function Nothing({ window }: { window: Span }) {
 }
 
 interface FigureProps {
-  readonly standings: readonly TaskStatus[];
+  readonly statuses: readonly TaskStatus[];
   readonly value: number;
   readonly name: string;
   readonly icon: IconName;
   readonly note?: preact.ComponentChildren;
 }
 
-function Figure({ standings, value, name, icon, note = 'now' }: FigureProps) {
+function Figure({ statuses, value, name, icon, note = 'now' }: FigureProps) {
   return (
     <a
       class="card figure"
-      data-standing={standings[0]}
+      data-status={statuses[0]}
       data-quiet={value === 0 ? '' : undefined}
-      href={href({ view: 'tasks', filter: { ...everything, standings } })}
+      href={href({ view: 'tasks', filter: { ...everything, statuses } })}
     >
       <span class="figure-name">
         <Icon name={icon} />

@@ -1,15 +1,15 @@
-/** The overview as last told, kept fresh: after changes at most every two seconds, and now and then without any. */
+/** The latest overview. It is reloaded after changes, at most every two seconds, and at times without any. */
 import { effect, type Signal, signal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import type { OverviewReport } from '../../../src/operator/api.ts';
 import { Unauthorized } from '../api.ts';
 import { connection, onChanges, whenConnected } from '../live.ts';
 import { type Span, spans } from '../router.ts';
-import { desk, signOut } from '../session.ts';
+import { operatorApi, signOut } from '../session.ts';
 
-const shortestMs = 2_000;
-/** The window moves on even if nothing happens. */
-const longestMs = 20_000;
+const minIntervalMs = 2_000;
+/** The time window moves even if nothing changes. */
+const maxIntervalMs = 20_000;
 
 export interface Reporting {
   readonly report: Signal<OverviewReport | undefined>;
@@ -17,13 +17,13 @@ export interface Reporting {
   readonly retry: () => void;
 }
 
-/** What was seen last is shown at once when one comes back to it, until the next answer. */
-const kept = new Map<Span, OverviewReport>();
+/** The last report for each window is shown at once when the user returns, until the next one arrives. */
+const cache = new Map<Span, OverviewReport>();
 
-// What one token showed is nothing for the next.
+// A different token may see different tasks.
 effect(() => {
-  desk.value;
-  kept.clear();
+  operatorApi.value;
+  cache.clear();
 });
 
 export function useReport(window: Span): Reporting {
@@ -43,11 +43,11 @@ class Refreshing implements Reporting {
 
   constructor(window: Span) {
     this.#window = window;
-    this.report = signal(kept.get(window));
+    this.report = signal(cache.get(window));
   }
 
   start(): () => void {
-    const soon = () => this.#schedule(shortestMs);
+    const soon = () => this.#schedule(minIntervalMs);
     const stopListening = onChanges(soon);
     const stopConnection = connection.subscribe(({ state }) => {
       if (state === 'live' && this.error.peek() !== undefined) soon();
@@ -65,7 +65,7 @@ class Refreshing implements Reporting {
 
   readonly retry = () => void this.#ask();
 
-  /** Asks when `ms` have passed since it last asked; an earlier appointment stays. */
+  /** Schedules the next request `ms` after the previous one. */
   #schedule(ms: number): void {
     if (this.#isStopped || this.#isAsking || document.hidden) return;
     clearTimeout(this.#timer);
@@ -73,7 +73,7 @@ class Refreshing implements Reporting {
   }
 
   async #ask(): Promise<void> {
-    const current = desk.peek();
+    const current = operatorApi.peek();
     if (this.#isStopped || this.#isAsking || !current) return;
     this.#isAsking = true;
     this.#lastAsked = performance.now();
@@ -83,7 +83,7 @@ class Refreshing implements Reporting {
     });
     try {
       const report = await current.overview({ windowMs: spans[this.#window].ms });
-      kept.set(this.#window, report);
+      cache.set(this.#window, report);
       this.report.value = report;
       this.error.value = undefined;
     } catch (error) {
@@ -92,7 +92,7 @@ class Refreshing implements Reporting {
     } finally {
       stop();
       this.#isAsking = false;
-      this.#schedule(changed ? shortestMs : longestMs);
+      this.#schedule(changed ? minIntervalMs : maxIntervalMs);
     }
   }
 }

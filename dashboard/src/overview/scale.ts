@@ -1,18 +1,18 @@
-/** From values to pixels, with round numbers at the lines. */
+/** Scales from values to heights, with round numbers at the grid lines. */
 
 export interface Scale {
-  /** The values at which there are lines, the smallest first. */
+  /** The values of the grid lines, in ascending order. */
   readonly ticks: readonly number[];
   /** 0 at the bottom, 1 at the top. */
   at(value: number): number;
 }
 
-/** From zero to a round number at or above the largest. */
-export function countScale(largest: number): Scale {
-  const rough = Math.max(largest, 4) / 4;
+/** From zero to a round number at or above `max`. */
+export function countScale(max: number): Scale {
+  const rough = Math.max(max, 4) / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough)!;
-  const top = step * Math.max(2, Math.ceil(Math.max(largest, 1) / step));
+  const top = step * Math.max(2, Math.ceil(Math.max(max, 1) / step));
   const ticks = Array.from({ length: Math.round(top / step) + 1 }, (_, index) => index * step);
   return { ticks, at: (value) => value / top };
 }
@@ -33,10 +33,10 @@ const roundDurations = [
   365 * 24 * 3_600_000,
 ];
 
-/** Durations differ by orders of magnitude: equal distances are equal factors. */
-export function durationScale(smallest: number, largest: number): Scale {
-  const low = roundDurations.findLast((value) => value <= smallest) ?? 1;
-  const high = roundDurations.find((value) => value >= largest && value > low) ?? largest;
+/** A logarithmic scale, because durations differ by orders of magnitude. */
+export function durationScale(min: number, max: number): Scale {
+  const low = roundDurations.findLast((value) => value <= min) ?? 1;
+  const high = roundDurations.find((value) => value >= max && value > low) ?? max;
   const ticks = roundDurations.filter((value) => value >= low && value <= high);
   const span = Math.log(high / low);
   return { ticks, at: (value) => (span === 0 ? 0 : Math.log(Math.max(value, low) / low) / span) };

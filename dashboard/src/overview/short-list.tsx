@@ -2,14 +2,14 @@ import { useId } from 'preact/hooks';
 import type { TaskSummary } from '../../../src/operator/api.ts';
 import { aboutTask } from '../format.ts';
 import { KindSign } from '../parts/kind-sign.tsx';
-import { StandingBadge } from '../parts/standing.tsx';
+import { StatusBadge } from '../parts/status-badge.tsx';
 import { Ago } from '../parts/time.tsx';
 import { href, type ListFilter } from '../router.ts';
 
 interface ShortListProps {
   readonly title: string;
   readonly tasks: readonly TaskSummary[];
-  /** The list that has all of them. */
+  /** The filter that shows all of them. */
   readonly more: ListFilter;
   readonly empty: string;
 }
@@ -35,7 +35,7 @@ export function ShortList({ title, tasks, more, empty }: ShortListProps) {
                   {task.tool}
                   <KindSign task={task} />
                 </span>
-                <StandingBadge standing={task.status} />
+                <StatusBadge status={task.status} />
                 <span class="short-list-text">{aboutTask(task)}</span>
                 <span class="short-list-time">
                   <Ago at={task.finishedAt ?? task.updatedAt} />

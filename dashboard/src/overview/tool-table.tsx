@@ -3,17 +3,17 @@ import { count, duration } from '../format.ts';
 import { Scroll } from '../parts/scroll.tsx';
 import { everything, href, type Span, spans } from '../router.ts';
 
-const longestTable = 50;
+const maxTools = 50;
 
 export function ToolTable({ tools, window }: { tools: OverviewReport['tools']; window: Span }) {
-  const shown = tools.slice(0, longestTable);
+  const shown = tools.slice(0, maxTools);
   return (
     <section class="card tool-card" aria-labelledby="tools-title">
       <div class="card-head">
         <h2 id="tools-title">Tools</h2>
         <p class="card-note">
-          live now, ended in the last {spans[window].name}
-          {shown.length < tools.length && `; the ${longestTable} busiest of ${count(tools.length)}`}
+          live now, finished in the last {spans[window].name}
+          {shown.length < tools.length && `; the ${maxTools} busiest of ${count(tools.length)}`}
         </p>
       </div>
       <Scroll label="Table of tools">

@@ -4,9 +4,9 @@ import { Icon, type IconName } from './icons.tsx';
 interface ButtonProps extends Omit<JSX.IntrinsicElements['button'], 'icon' | 'class' | 'children'> {
   readonly children?: ComponentChildren;
   readonly icon?: IconName;
-  /** `primary` is for the one thing that a page is for; `danger` for what cannot be undone. */
+  /** `primary` marks the main action of a page, `danger` an action that cannot be undone. */
   readonly kind?: 'plain' | 'primary' | 'danger' | 'quiet';
-  /** While it is under way it can be pressed no second time. It keeps the focus, which what is disabled would lose. */
+  /** While true, the button ignores presses. It is not `disabled`, because a disabled button loses the focus. */
   readonly busy?: boolean;
 }
 

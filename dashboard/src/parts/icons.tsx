@@ -1,4 +1,4 @@
-/** Drawings of one line width, 16 by 16, in the colour of the text beside them. Words stand beside all of them. */
+/** Icons of 16 by 16 with one line width, in the colour of the adjacent text. An icon never appears without a text. */
 import type { ComponentChildren } from 'preact';
 import type { TaskStatus } from '../../../src/model/status.ts';
 

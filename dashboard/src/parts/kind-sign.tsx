@@ -5,7 +5,7 @@ import { Icon } from './icons.tsx';
 export function KindSign({ task: { parentId, plainCall } }: { task: TaskSummary }) {
   if (plainCall)
     return (
-      <span class="kind-sign" title="The client waits for the result and was given no task id">
+      <span class="kind-sign" title="The client waits for the result and has no task id">
         plain call
       </span>
     );

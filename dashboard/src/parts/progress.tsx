@@ -1,7 +1,7 @@
 import type { Progress } from '../../../src/model/task.ts';
 import { compact } from '../format.ts';
 
-/** How far a task is. Without a known total there is no bar, only what is done so far. */
+/** The progress of a task. Without a total it shows only the amount done, not a bar. */
 export function ProgressBar({ progress, label = 'Progress' }: { progress: Progress; label?: string }) {
   const { done, total } = progress;
   if (!total || total <= 0) return <span class="progress-text">{compact(done)} done</span>;

@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact';
 
-/** Room for what may be wider than the screen. */
+/** A region that scrolls if its content is wider than the screen. */
 export function Scroll({ label, children }: { label: string; children: ComponentChildren }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by those who scroll with keys.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region must be reachable by keyboard.
     <section class="table-scroll" aria-label={label} tabIndex={0}>
       {children}
     </section>

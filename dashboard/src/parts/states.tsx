@@ -1,4 +1,4 @@
-/** What a place shows when it has nothing else to show. */
+/** Placeholders: nothing to show, still loading, failed. */
 import type { ComponentChildren } from 'preact';
 import { Offline, sentenceOf } from '../errors.ts';
 import { Button } from './button.tsx';
@@ -10,7 +10,7 @@ interface StateProps {
   readonly icon?: IconName;
 }
 
-/** There is nothing here, and that is all right. */
+/** There is nothing to show, and that is not an error. */
 export function Empty({ title, children, icon = 'anchor' }: StateProps) {
   return (
     <div class="state">
@@ -21,7 +21,7 @@ export function Empty({ title, children, icon = 'anchor' }: StateProps) {
   );
 }
 
-/** The first answer is on its way. Lines of the height of what will come keep the page from jumping. */
+/** The first answer is loading. Lines of the expected height keep the page from jumping. */
 export function Loading({ label = 'Loading', lines = 3 }: { label?: string; lines?: number }) {
   return (
     <div class="loading" role="status" aria-label={label}>
@@ -32,15 +32,15 @@ export function Loading({ label = 'Loading', lines = 3 }: { label?: string; line
   );
 }
 
-/** Something went wrong: what, and a way to try again. */
+/** Shows an error and a button to try again. */
 export function Failure({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const isOffline = error instanceof Offline;
   return (
     <div class="state" role="alert">
       <Icon name="warning" />
-      <p class="state-title">{isOffline ? 'The server does not answer' : 'This did not work'}</p>
+      <p class="state-title">{isOffline ? 'The server does not answer' : 'Something went wrong'}</p>
       <div class="state-text">
-        {isOffline ? 'As soon as it is back, this page goes on by itself.' : sentenceOf(error)}
+        {isOffline ? 'This page resumes automatically when the server is back.' : sentenceOf(error)}
       </div>
       {onRetry && <Button onClick={onRetry}>Try again</Button>}
     </div>

@@ -1,9 +1,9 @@
-/** Times that go on by themselves: only the text changes, and only when it reads differently. */
+/** Times that update themselves: only the text node changes, and only when the text differs. */
 import { useComputed } from '@preact/signals';
 import { now } from '../clock.ts';
 import { ago, duration, fullMoment, moment, roughly } from '../format.ts';
 
-/** How long something took, or takes so far if it has not ended. */
+/** The duration of something, or the time so far if it has not ended. */
 export function Duration({ from, to }: { from: number; to?: number | null | undefined }) {
   if (to !== undefined && to !== null) return <span class="number">{duration(Math.max(0, to - from))}</span>;
   return <Elapsed key={from} from={from} />;

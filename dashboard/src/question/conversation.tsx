@@ -1,6 +1,6 @@
 /**
- * The questions of a task, in order, each with its answer; what is open is answered in place. The turns keep their
- * places whatever happens to them, so that nothing that a person is doing in one is lost to another.
+ * The questions of a task in order, each with its answer or a form. A question keeps its position when its state
+ * changes, so that input in one form is not lost when another question is answered.
  */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
@@ -89,11 +89,11 @@ function Turn({ taskId, question, answer }: TurnProps) {
         </p>
       </div>
       {state !== 'open' ? (
-        // News of the answer may be here before its own request is answered.
+        // The change may arrive before the response to our own request.
         <Settled question={question} wasElsewhere={wasOpenHere.value && !sent.value && !isSending.value} />
       ) : sent.value ? (
         <p class="notice" role="status">
-          <Icon name="completed" /> Your answer was taken. The task goes on.
+          <Icon name="completed" /> Answer sent. The task continues.
         </p>
       ) : (
         <Open taskId={taskId} questionKey={key} request={request} send={send} />
@@ -107,7 +107,7 @@ function Words({ request }: { request: InputRequest }): ComponentChildren {
     case 'sampling':
       return (
         <>
-          <p class="question-text">A model is asked to answer</p>
+          <p class="question-text">A request to a model</p>
           <SamplingView params={request.params} />
         </>
       );
@@ -152,8 +152,8 @@ function Settled({ question, wasElsewhere }: { question: Question; wasElsewhere:
         <p class="notice" role="status">
           <Icon name="warning" />{' '}
           {state === 'answered'
-            ? 'Somebody else answered this meanwhile.'
-            : 'This was withdrawn meanwhile: nobody needs the answer any more.'}
+            ? 'Somebody else answered this.'
+            : 'This question was withdrawn: an answer is no longer needed.'}
         </p>
       )}
       {state === 'withdrawn' ? (

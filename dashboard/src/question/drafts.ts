@@ -1,4 +1,4 @@
-/** What was typed and not sent yet. It outlives every new drawing of the page, and a look at another page too. */
+/** Answers that are typed but not sent. They survive new renderings and visits to other pages. */
 import { type Signal, signal } from '@preact/signals';
 
 const drafts = new Map<string, Signal<unknown>>();

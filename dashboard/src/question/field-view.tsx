@@ -1,4 +1,4 @@
-/** One field of a form, with its label, what may be said, and what is wrong with what was said. */
+/** One field of a form with its label, hint and problem. */
 import type { ComponentChildren } from 'preact';
 import type { Choice, Entry, Field } from './fields.ts';
 
@@ -69,7 +69,7 @@ export function FieldView(props: FieldProps) {
   );
 }
 
-/** Few choices are shown at once; of many one is picked from a list. */
+/** A few choices are radio buttons, many are a select list. */
 function isRadio({ control }: Field): boolean {
   return control.type === 'one' && control.choices.length <= 6;
 }
@@ -115,7 +115,7 @@ function Input(props: FieldProps): ComponentChildren {
         </select>
       );
     case 'number':
-      // Not of the type "number": browsers hide from us what was typed if it is none.
+      // Not of type "number": browsers return an empty value for input that is not a number.
       return (
         <input {...typed} type="text" inputMode={control.isWhole ? 'numeric' : 'decimal'} class="short" />
       );

@@ -1,4 +1,4 @@
-/** The form of a question. It says everything that is wrong at once, at the fields and above them, and only when asked. */
+/** The form of a question. After the first submit it shows all problems, at the fields and above them. */
 import { useSignal } from '@preact/signals';
 import type { TargetedSubmitEvent } from 'preact';
 import { useId, useMemo, useRef } from 'preact/hooks';
@@ -38,7 +38,7 @@ export function QuestionForm({ taskId, questionKey, schema, send }: FormProps) {
     <form class="form" onSubmit={submit} noValidate>
       {problems.length > 0 && (
         <div class="form-problems" ref={summary} tabIndex={-1} role="alert">
-          <p>{plural(problems.length, 'field needs', 'fields need')} another look:</p>
+          <p>{plural(problems.length, 'field needs', 'fields need')} to be corrected:</p>
           <ul>
             {problems.map(({ name, label, message }) => (
               <li key={name}>
@@ -81,7 +81,7 @@ export function QuestionForm({ taskId, questionKey, schema, send }: FormProps) {
           kind="quiet"
           busy={sending.busy.value === 'cancel'}
           onClick={refuse('cancel')}
-          title="Closes the question without saying yes or no"
+          title="Closes the question without accepting or declining"
         >
           Dismiss
         </Button>
@@ -90,7 +90,7 @@ export function QuestionForm({ taskId, questionKey, schema, send }: FormProps) {
   );
 }
 
-/** A group of choices cannot have the focus itself: its first choice takes it. */
+/** A group of choices cannot be focused, so its first choice is. */
 function focusOn(id: string): void {
   const element = document.getElementById(id);
   const inside = element instanceof HTMLFieldSetElement ? element.querySelector('input') : element;

@@ -1,4 +1,4 @@
-/** Questions that programs usually answer: a person who answers them writes the answer as JSON. */
+/** Questions that programs usually answer. A person answers them in JSON. */
 import { useSignal } from '@preact/signals';
 import type { TargetedSubmitEvent } from 'preact';
 import { useId } from 'preact/hooks';
@@ -85,7 +85,7 @@ function readAnswer(request: Asked, text: string): { response?: JsonObject; prob
   return problem ? { problem: `The answer does not fit: ${problem}.` } : { response };
 }
 
-/** What a model is asked: its instructions, the conversation so far, and the rest as data. */
+/** A request to a model: its instructions, the messages, and the other parameters as data. */
 export function SamplingView({ params }: { params: JsonObject }) {
   const { messages, systemPrompt, ...rest } = params;
   return (
@@ -101,7 +101,7 @@ export function SamplingView({ params }: { params: JsonObject }) {
       ))}
       {Object.keys(rest).length > 0 && (
         <details>
-          <summary>Wishes for the model</summary>
+          <summary>Parameters for the model</summary>
           <JsonTree value={rest} />
         </details>
       )}

@@ -1,4 +1,4 @@
-/** A question that is answered somewhere else. Where it leads is shown in full before anybody goes there. */
+/** A question that is answered on another site. The full address is shown before the user opens it. */
 import { useSignal } from '@preact/signals';
 import { safePage } from '../content/links.ts';
 import { Button } from '../parts/button.tsx';
@@ -14,7 +14,7 @@ export function LinkQuestion({ url, send }: { url: string; send: Send }) {
     <div class="form">
       <div class="address">
         <p>
-          It leads to <strong>{page ? page.host : 'an address that is no web page'}</strong>
+          Opens <strong>{page ? page.host : 'an address that is not a web page'}</strong>
           {page?.protocol === 'http:' && ', without encryption'}
         </p>
         <p class="mono address-full">{page ? page.href : url}</p>
@@ -32,7 +32,7 @@ export function LinkQuestion({ url, send }: { url: string; send: Send }) {
             Open {page.host}
           </a>
         ) : (
-          <p class="form-error">Only addresses with http or https can be opened from here.</p>
+          <p class="form-error">Only http and https addresses can be opened from here.</p>
         )}
       </div>
       {sending.error.value && (
@@ -46,7 +46,7 @@ export function LinkQuestion({ url, send }: { url: string; send: Send }) {
           busy={sending.busy.value === 'accept'}
           onClick={press('accept')}
         >
-          I have done it
+          Done
         </Button>
         <Button busy={sending.busy.value === 'decline'} onClick={press('decline')}>
           Decline

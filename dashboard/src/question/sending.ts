@@ -1,4 +1,4 @@
-/** An answer on its way: one at a time, and what came of it. */
+/** Sends answers one at a time and records the error. */
 import { type Signal, useSignal } from '@preact/signals';
 import type { JsonObject } from '../../../src/model/json.ts';
 import { sentenceOf } from '../errors.ts';
@@ -8,7 +8,7 @@ export type Send = (response: JsonObject) => Promise<void>;
 export interface Sending {
   readonly busy: Signal<string | undefined>;
   readonly error: Signal<string | undefined>;
-  /** `what` tells which of several buttons was pressed. */
+  /** `what` identifies the button that was pressed. */
   send(what: string, response: JsonObject): Promise<void>;
 }
 

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
 import type { About } from '../../../src/operator/api.ts';
 
-/** What the server says of itself; undefined until it did. */
+/** The server's description of itself; undefined until it is loaded. */
 export const about = signal<About | undefined>(undefined);

@@ -1,4 +1,4 @@
-/** Light or dark: as the system has it, unless somebody chose. The choice is kept for this browser. */
+/** The colour scheme: the system's, unless the user chose another. The choice is stored in this browser. */
 import { effect, signal } from '@preact/signals';
 
 export const schemes = ['system', 'light', 'dark'] as const;
@@ -18,7 +18,7 @@ export function startColours(): void {
   });
 }
 
-/** What follows in the round of three. */
+/** The scheme that the button switches to. */
 export function nextScheme(): Scheme {
   return schemes[(schemes.indexOf(scheme.value) + 1) % schemes.length]!;
 }

@@ -1,7 +1,7 @@
-/** How the connection stands: always as a word in the header, and as a banner once the server has been gone for a while. */
+/** The connection state: always as a word in the header, and as a banner after a longer disconnect. */
 import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
 import { moment, roughly } from '../format.ts';
-import { connection, lastHeard, reconnect } from '../live.ts';
+import { connection, lastReceivedAt, reconnect } from '../live.ts';
 import { Button } from '../parts/button.tsx';
 import { Icon } from '../parts/icons.tsx';
 
@@ -17,7 +17,7 @@ export function ConnectionState() {
   );
 }
 
-/** A connection that is back at once was no trouble worth a line. */
+/** Shorter disconnects show no banner. */
 const graceMs = 700;
 
 export function ConnectionBanner() {
@@ -45,7 +45,7 @@ export function ConnectionBanner() {
   const countdown = useComputed(() => {
     if (connection.value.state !== 'offline') return 'Trying again …';
     const ms = connection.value.retryAt - browserNow.value;
-    return ms < 1_000 ? 'Trying again …' : `Next try in ${roughly(ms + 999)}`;
+    return ms < 1_000 ? 'Trying again …' : `Next attempt in ${roughly(ms + 999)}`;
   });
   if (!isShown.value) return null;
   const state = connection.value;
@@ -54,12 +54,12 @@ export function ConnectionBanner() {
       <Icon name="warning" />
       <p>
         <strong>{(state.state === 'offline' && state.because) || 'The server does not answer.'}</strong>{' '}
-        {lastHeard.value === undefined
-          ? 'Nothing was heard of it yet.'
-          : `It was last heard at ${moment(lastHeard.value, Date.now())}; what is shown is as of then.`}{' '}
+        {lastReceivedAt.value === undefined
+          ? 'It has not answered yet.'
+          : `Last contact at ${moment(lastReceivedAt.value, Date.now())}; the page shows the data from then.`}{' '}
         <span class="banner-quiet number">{countdown}</span>
       </p>
-      <Button onClick={reconnect}>Try now</Button>
+      <Button onClick={reconnect}>Retry now</Button>
     </div>
   );
 }

@@ -34,7 +34,7 @@ export function Header() {
           </a>
         </nav>
         {owner !== undefined && (
-          <span class="header-owner" title={`Only the tasks of ${owner} are shown`}>
+          <span class="header-owner" title={`Shows only the tasks of ${owner}`}>
             {ownerName(owner)}
           </span>
         )}

@@ -11,7 +11,7 @@ const keys: readonly (readonly [keys: readonly string[], what: string])[] = [
   [['Home'], 'newest task'],
   [['Enter'], 'open the task'],
   [['/'], 'search'],
-  [['Esc'], 'leave the search, close this'],
+  [['Esc'], 'leave the search, close this dialog'],
   [['g', 'o'], 'go to the overview'],
   [['g', 't'], 'go to the tasks'],
   [['?'], 'show these keys'],
@@ -38,7 +38,7 @@ export function KeyboardHelp() {
       ref={dialog}
       aria-labelledby="keys-title"
       onClose={({ currentTarget }) => {
-        // The event comes in a later turn: the dialog may be open again by then.
+        // The event fires later: the dialog may be open again by then.
         helpIsOpen.value = currentTarget.open;
       }}
     >

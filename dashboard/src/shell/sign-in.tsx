@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { HttpDesk, Unauthorized } from '../api.ts';
+import { HttpOperatorApi, Unauthorized } from '../api.ts';
 import { sentenceOf } from '../errors.ts';
 import { Button } from '../parts/button.tsx';
 import { Icon } from '../parts/icons.tsx';
@@ -8,9 +8,9 @@ import { arrivals } from '../router.ts';
 import { signedOutBecause, signIn } from '../session.ts';
 
 const wrong =
-  'The server does not accept this token. It may belong to another server, or to one that was restarted since.';
+  'The server does not accept this token. It may belong to another server, or the server was restarted.';
 
-/** What is seen without a token. One that is pasted is tried before it is kept. */
+/** The page without a token. A pasted token is tried before it is stored. */
 export function SignIn() {
   const field = useRef<HTMLInputElement>(null);
   const isTrying = useSignal(false);
@@ -27,7 +27,7 @@ export function SignIn() {
     else {
       isTrying.value = true;
       try {
-        await new HttpDesk(given).about();
+        await new HttpOperatorApi(given).about();
         signIn(given);
         arrivals.value++;
       } catch (error) {
@@ -35,7 +35,7 @@ export function SignIn() {
       }
       isTrying.value = false;
     }
-    // Whatever is pasted next takes the place of what was wrong; nobody sees what stands there.
+    // The next paste replaces the wrong token, which is not readable in the field.
     field.current?.select();
   };
   return (
@@ -47,8 +47,8 @@ export function SignIn() {
         </div>
         <h1>Sign in</h1>
         <p>
-          Paste the operator’s token. The server prints it when it starts, as a link that signs you in by
-          itself. If it was given one in <code>HOLDFAST_OPERATOR_TOKEN</code>, that is the token.
+          Paste the operator token. The server prints it at start, as a link that signs you in. If{' '}
+          <code>HOLDFAST_OPERATOR_TOKEN</code> is set on the server, use its value.
         </p>
         <label class="field">
           <span>Token</span>
@@ -72,7 +72,7 @@ export function SignIn() {
         <Button type="submit" kind="primary" busy={isTrying.value}>
           Sign in
         </Button>
-        <p class="sign-in-note">It is kept for this tab only, and never becomes part of an address.</p>
+        <p class="sign-in-note">The token is stored for this tab only and never appears in an address.</p>
       </form>
     </main>
   );

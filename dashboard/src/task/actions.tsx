@@ -1,4 +1,4 @@
-/** What an operator can do with a task. */
+/** The actions of an operator on a task. */
 import { useSignal } from '@preact/signals';
 import type { TaskDetails } from '../../../src/operator/api.ts';
 import { CopyButton } from '../content/copy.tsx';
@@ -6,25 +6,25 @@ import { sentenceOf } from '../errors.ts';
 import { plural } from '../format.ts';
 import { Button } from '../parts/button.tsx';
 import { everything, href, navigate } from '../router.ts';
-import { desk } from '../session.ts';
+import { operatorApi } from '../session.ts';
 import { Confirm } from './confirm.tsx';
 import { curlOf, holdfastCallOf } from './copies.ts';
 
 interface ActionsProps {
-  readonly story: TaskDetails;
-  /** Nothing can be done to what is purged. */
+  readonly details: TaskDetails;
+  /** A purged task has no actions. */
   readonly isGone: boolean;
-  /** The story is to be read again. */
+  /** Reads the task again. */
   onDone(): Promise<void>;
 }
 
-export function Actions({ story, isGone, onDone }: ActionsProps) {
-  const { task, retriedAs } = story;
-  const asked = useSignal<'cancel' | 'purge' | undefined>(undefined);
+export function Actions({ details, isGone, onDone }: ActionsProps) {
+  const { task, retriedAs } = details;
+  const confirming = useSignal<'cancel' | 'purge' | undefined>(undefined);
   const busy = useSignal(false);
   const error = useSignal<string | undefined>(undefined);
   const close = () => {
-    asked.value = undefined;
+    confirming.value = undefined;
   };
   const isDone = task.finishedAt !== undefined;
   const isRoot = task.parentId === undefined;
@@ -33,7 +33,7 @@ export function Actions({ story, isGone, onDone }: ActionsProps) {
     busy.value = true;
     error.value = undefined;
     try {
-      const next = await desk.peek()!.retry(task.id);
+      const next = await operatorApi.peek()!.retry(task.id);
       navigate({ view: 'task', id: next.id });
     } catch (thrown) {
       error.value = sentenceOf(thrown);
@@ -42,7 +42,7 @@ export function Actions({ story, isGone, onDone }: ActionsProps) {
     }
   };
   const server = new URL('/mcp', location.origin).href;
-  const holdfastCall = holdfastCallOf(story, server);
+  const holdfastCall = holdfastCallOf(details, server);
   return (
     <div class="actions">
       {!isDone && !isGone && (
@@ -50,7 +50,7 @@ export function Actions({ story, isGone, onDone }: ActionsProps) {
           kind="danger"
           icon="stop"
           onClick={() => {
-            asked.value = 'cancel';
+            confirming.value = 'cancel';
           }}
         >
           Cancel
@@ -63,14 +63,14 @@ export function Actions({ story, isGone, onDone }: ActionsProps) {
       )}
       {retriedAs && (
         <a class="button" href={href({ view: 'task', id: retriedAs })}>
-          Go to its retry
+          Go to the retry
         </a>
       )}
       {isDone && isRoot && !isGone && (
         <Button
           icon="bin"
           onClick={() => {
-            asked.value = 'purge';
+            confirming.value = 'purge';
           }}
         >
           Purge
@@ -78,7 +78,7 @@ export function Actions({ story, isGone, onDone }: ActionsProps) {
       )}
       <div class="copies">
         <CopyButton label="Copy id" text={() => task.id} />
-        <CopyButton label="Copy as curl" text={() => curlOf(story, server)} />
+        <CopyButton label="Copy as curl" text={() => curlOf(details, server)} />
         {holdfastCall !== undefined && <CopyButton label="Copy as holdfast call" text={() => holdfastCall} />}
       </div>
       {error.value && (
@@ -86,39 +86,39 @@ export function Actions({ story, isGone, onDone }: ActionsProps) {
           {error.value}
         </p>
       )}
-      {asked.value === 'cancel' && (
+      {confirming.value === 'cancel' && (
         <Confirm
           title={`Cancel ${task.tool}?`}
           action="Cancel the task"
           onClose={close}
           onConfirm={async () => {
-            await desk.peek()!.cancel(task.id);
+            await operatorApi.peek()!.cancel(task.id);
             await onDone();
           }}
         >
           <p>
             {task.liveChildCount > 0
-              ? `${plural(task.liveChildCount, 'subtask')} under way ${task.liveChildCount === 1 ? 'is' : 'are'} cancelled with it, with everything below.`
-              : 'It has no subtasks under way.'}{' '}
-            What its steps have done already stays done.
+              ? `${plural(task.liveChildCount, 'running subtask')} and everything below will be cancelled, too.`
+              : 'It has no running subtasks.'}{' '}
+            Completed steps are not undone.
           </p>
         </Confirm>
       )}
-      {asked.value === 'purge' && (
+      {confirming.value === 'purge' && (
         <Confirm
           title={`Purge ${task.tool}?`}
           action="Purge the task"
           onClose={close}
           onConfirm={async () => {
-            await desk.peek()!.purge(task.id);
+            await operatorApi.peek()!.purge(task.id);
             navigate({ view: 'tasks', filter: everything });
           }}
         >
           <p>
             {task.childCount > 0
-              ? `Its result, its story and its ${plural(task.childCount, 'subtask')} are`
-              : 'Its result and its story are'}{' '}
-            removed for good. Whoever called it cannot fetch the result any more.
+              ? `Its result, its history and its ${plural(task.childCount, 'subtask')} are`
+              : 'Its result and its history are'}{' '}
+            deleted permanently. The caller can no longer fetch the result.
           </p>
         </Confirm>
       )}

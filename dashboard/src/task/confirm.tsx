@@ -1,4 +1,4 @@
-/** Asks before something that cannot be undone. The browser's own dialog keeps the focus inside and closes on Escape. */
+/** Asks before an action that cannot be undone. The native dialog keeps the focus inside and closes on Escape. */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
@@ -20,12 +20,12 @@ export function Confirm({ title, action, children, onConfirm, onClose }: Confirm
   useEffect(() => {
     dialog.current!.showModal();
   }, []);
-  // Closed by the browser, the focus goes back to where it was, if that is still there.
+  // The browser returns the focus to where it was, if that element still exists.
   const close = () => {
     dialog.current?.close();
     onClose();
   };
-  // The event comes in a later turn: the next dialog may be open by then.
+  // The event fires later: the next dialog may be open by then.
   const onClosed = () => {
     if (dialog.current) onClose();
   };

@@ -1,10 +1,10 @@
-/** The call of a task as commands that make the same call again. Secrets were hidden before they came here, and stay so. */
+/** Commands that repeat the call of a task. The server has already redacted secrets. */
 import { isJsonObject, type Json, type JsonObject } from '../../../src/model/json.ts';
 import type { TaskDetails } from '../../../src/operator/api.ts';
 
 const revision = '2026-07-28';
 
-/** As one argument of a POSIX shell: nothing inside single quotes means anything to it. */
+/** Quotes one argument for a POSIX shell. */
 export function quoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
@@ -12,11 +12,11 @@ export function quoted(text: string): string {
 interface Request {
   readonly method: string;
   readonly params: JsonObject;
-  /** The header that names what is meant. */
+  /** The value of the `Mcp-Name` header. */
   readonly name: string;
 }
 
-/** Resources, prompts and upstreams of a gateway have tools of their own in the engine: callers know them otherwise. */
+/** In the engine, resources, prompts and upstreams of a gateway are tools; callers use other names. */
 export function requestOf({ task, arguments: given }: TaskDetails): Request {
   const [kind, ...rest] = task.tool.split('/');
   const input = isJsonObject(given) ? given : {};
@@ -32,8 +32,8 @@ function toolCall(name: string, given: Json): Request {
   return { method: 'tools/call', params: { name, arguments: given }, name };
 }
 
-export function curlOf(story: TaskDetails, server: string): string {
-  const { method, params, name } = requestOf(story);
+export function curlOf(details: TaskDetails, server: string): string {
+  const { method, params, name } = requestOf(details);
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': revision,
     'io.modelcontextprotocol/clientCapabilities': {
@@ -57,9 +57,9 @@ export function curlOf(story: TaskDetails, server: string): string {
   ].join(' \\\n');
 }
 
-/** Undefined of what is no call of a tool. */
-export function holdfastCallOf(story: TaskDetails, server: string): string | undefined {
-  const { method, params, name } = requestOf(story);
+/** Undefined if the task is not a tool call. */
+export function holdfastCallOf(details: TaskDetails, server: string): string | undefined {
+  const { method, params, name } = requestOf(details);
   if (method !== 'tools/call') return undefined;
   const given = params.arguments ?? {};
   const hasArguments = !isJsonObject(given) || Object.keys(given).length > 0;

@@ -1,11 +1,11 @@
-/** The head of a task's page: what it is, how it stands, and what can be done about it. */
+/** The head of a task's page: its tool, status, facts and actions. */
 import type { ComponentChildren } from 'preact';
 import type { TaskDetails } from '../../../src/operator/api.ts';
 import { now } from '../clock.ts';
 import { Icon } from '../parts/icons.tsx';
 import { KindSign } from '../parts/kind-sign.tsx';
 import { ProgressBar } from '../parts/progress.tsx';
-import { StandingBadge } from '../parts/standing.tsx';
+import { StatusBadge } from '../parts/status-badge.tsx';
 import { Ago, Duration, Moment } from '../parts/time.tsx';
 import { everything, href } from '../router.ts';
 import { Actions } from './actions.tsx';
@@ -13,22 +13,22 @@ import { sentenceAbout } from './sentence.ts';
 import { processName } from './words.ts';
 
 interface HeadProps {
-  readonly story: TaskDetails;
+  readonly details: TaskDetails;
   readonly isGone: boolean;
   onDone(): Promise<void>;
 }
 
-export function Head({ story, isGone, onDone }: HeadProps) {
-  const { task } = story;
+export function Head({ details, isGone, onDone }: HeadProps) {
+  const { task } = details;
   const trouble = task.blocked ?? task.problem;
   return (
-    <header class="card task-head" data-standing={task.status}>
-      <Trail story={story} />
+    <header class="card task-head" data-status={task.status}>
+      <Trail details={details} />
       <div class="title-line">
         <h1 tabIndex={-1}>{task.tool}</h1>
-        <StandingBadge standing={task.status} stuck={task.blocked} />
+        <StatusBadge status={task.status} blocked={task.blocked} />
       </div>
-      <Sentence story={story} />
+      <Sentence details={details} />
       {task.progress && task.status !== 'completed' && (
         <div class="head-progress">
           <ProgressBar progress={task.progress} />
@@ -44,59 +44,57 @@ export function Head({ story, isGone, onDone }: HeadProps) {
           <span>{trouble}</span>
         </p>
       )}
-      <Facts story={story} />
-      <Actions story={story} isGone={isGone} onDone={onDone} />
+      <Facts details={details} />
+      <Actions details={details} isGone={isGone} onDone={onDone} />
     </header>
   );
 }
 
-function Sentence({ story }: { story: TaskDetails }) {
-  return <p class="sentence">{sentenceAbout(story, story.task.finishedAt ?? now.value)}</p>;
+function Sentence({ details }: { details: TaskDetails }) {
+  return <p class="sentence">{sentenceAbout(details, details.task.finishedAt ?? now.value)}</p>;
 }
 
-function Trail({ story }: { story: TaskDetails }) {
+function Trail({ details }: { details: TaskDetails }) {
   return (
-    <nav class="trail" aria-label="Where this task is">
+    <nav class="trail" aria-label="Parents of this task">
       <ol>
         <li>
           <a href={href({ view: 'tasks', filter: everything })}>Tasks</a>
         </li>
-        {story.ancestors.map(({ id, tool }) => (
+        {details.ancestors.map(({ id, tool }) => (
           <li key={id}>
             <a href={href({ view: 'task', id })}>{tool}</a>
           </li>
         ))}
         <li aria-current="page">
-          <span class="mono">{story.task.id}</span>
+          <span class="mono">{details.task.id}</span>
         </li>
       </ol>
     </nav>
   );
 }
 
-function Facts({ story }: { story: TaskDetails }) {
-  const { task, worker: holder, retryOf, retriedAs, origin } = story;
+function Facts({ details }: { details: TaskDetails }) {
+  const { task, worker, retryOf, retriedAs, origin } = details;
   return (
     <dl class="head-facts">
-      <Fact name="Owner">{task.owner || <span class="muted">nobody</span>}</Fact>
-      <Fact name="Made">
+      <Fact name="Owner">{task.owner || <span class="muted">none</span>}</Fact>
+      <Fact name="Created">
         <Ago at={task.createdAt} />
       </Fact>
-      <Fact name={task.finishedAt === undefined ? 'So far' : 'Took'}>
+      <Fact name={task.finishedAt === undefined ? 'Running for' : 'Duration'}>
         <Duration from={task.createdAt} to={task.finishedAt} />
       </Fact>
       <Fact name="Passes">{task.passes}</Fact>
       {task.childCount > 0 && (
         <Fact name="Subtasks">
-          {task.liveChildCount > 0
-            ? `${task.liveChildCount} of ${task.childCount} under way`
-            : task.childCount}
+          {task.liveChildCount > 0 ? `${task.liveChildCount} of ${task.childCount} running` : task.childCount}
         </Fact>
       )}
-      {holder && (
-        <Fact name="Held by">
-          <span class="mono" title={holder.name}>
-            {processName(holder.name)}
+      {worker && (
+        <Fact name="Worker">
+          <span class="mono" title={worker.name}>
+            {processName(worker.name)}
           </span>
         </Fact>
       )}
@@ -105,9 +103,9 @@ function Facts({ story }: { story: TaskDetails }) {
           <Ago at={task.deadlineAt} />
         </Fact>
       )}
-      {story.purgeAt !== null && (
-        <Fact name="Kept until">
-          <Moment at={story.purgeAt} />
+      {details.purgeAt !== null && (
+        <Fact name="Expires">
+          <Moment at={details.purgeAt} />
         </Fact>
       )}
       <Fact name="Called by">

@@ -1,4 +1,4 @@
-/** The page of one task: how it stands, what it waits for, what happened, what it was given and gave. */
+/** The page of one task: status, questions, timeline, arguments and result. */
 import { useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import type { JsonObject } from '../../../src/model/json.ts';
@@ -8,34 +8,34 @@ import { Icon } from '../parts/icons.tsx';
 import { Empty, Failure, Loading } from '../parts/states.tsx';
 import { Conversation } from '../question/conversation.tsx';
 import { everything, href } from '../router.ts';
-import { desk } from '../session.ts';
+import { operatorApi } from '../session.ts';
 import { Head } from './head.tsx';
 import { Audit, Events } from './records.tsx';
 import './task.css';
+import { useDetails } from './details-reader.ts';
 import { TimelineCard } from './timeline-card.tsx';
-import { useStory } from './told.ts';
 import { Arguments, Result } from './values.tsx';
 
 export function TaskPage({ id }: { id: string }) {
-  // Another task is another page: nothing of the last one may stay in it.
+  // The key gives every task a fresh page, without state of the last one.
   return <Page key={id} id={id} />;
 }
 
 function Page({ id }: { id: string }) {
-  const reader = useStory(id);
-  const told = reader.told.value;
+  const reader = useDetails(id);
+  const current = reader.state.value;
   const read = () => reader.read();
-  // Whoever came by keyboard is at the heading, and must not be thrown back to the top when the task arrives.
+  // After keyboard navigation the heading has the focus. It must not be lost when the task is loaded.
   const isAtHeading = useRef(false);
   useEffect(() => {
-    document.title = told.state === 'told' ? titleOf(told.story) : 'Task – Holdfast';
+    document.title = current.state === 'loaded' ? titleOf(current.details) : 'Task – Holdfast';
   });
-  if (told.state === 'told')
+  if (current.state === 'loaded')
     return (
-      <Story
-        story={told.story}
-        error={told.error}
-        isGone={told.isGone === true}
+      <LoadedTask
+        details={current.details}
+        error={current.error}
+        isGone={current.isGone === true}
         takesFocus={isAtHeading.current}
         read={read}
       />
@@ -54,13 +54,13 @@ function Page({ id }: { id: string }) {
       >
         Task
       </h1>
-      {told.state === 'loading' && <Loading label="Loading the task" lines={6} />}
-      {told.state === 'failed' && <Failure error={told.error} onRetry={read} />}
-      {told.state === 'missing' && (
-        <Empty title="There is no such task" icon="search">
+      {current.state === 'loading' && <Loading label="Loading the task" lines={6} />}
+      {current.state === 'failed' && <Failure error={current.error} onRetry={read} />}
+      {current.state === 'missing' && (
+        <Empty title="Task not found" icon="search">
           <p>
-            <span class="mono">{id}</span> is unknown here. Its retention may be over, it may have been
-            purged, or it belongs to somebody whose tasks you do not see.
+            The server has no task <span class="mono">{id}</span>. It may have expired or been purged, or you
+            may not see the tasks of its owner.
           </p>
           <p>
             <a href={href({ view: 'tasks', filter: everything })}>All tasks</a>
@@ -72,39 +72,39 @@ function Page({ id }: { id: string }) {
 }
 
 function titleOf({ task }: TaskDetails): string {
-  return `${task.tool}, ${task.blocked ? 'set aside' : task.status} – Holdfast`;
+  return `${task.tool}, ${task.blocked ? 'blocked' : task.status} – Holdfast`;
 }
 
-interface StoryProps {
-  readonly story: TaskDetails;
+interface LoadedTaskProps {
+  readonly details: TaskDetails;
   readonly error: unknown;
   readonly isGone: boolean;
   readonly takesFocus: boolean;
   read(): Promise<void>;
 }
 
-function Story({ story, error, isGone, takesFocus, read }: StoryProps) {
+function LoadedTask({ details, error, isGone, takesFocus, read }: LoadedTaskProps) {
   const page = useRef<HTMLElement>(null);
   useLayoutEffect(() => {
     if (takesFocus) page.current!.querySelector('h1')!.focus({ preventScroll: true });
   }, []);
   const opened = useSignal<ReadonlySet<string>>(new Set());
-  // Whoever came to answer finds the question first, and it does not move away when it is answered.
-  const isOpen = story.questions.some(({ state }) => state === 'open');
+  // An open question comes first, and stays there when it is answered.
+  const isOpen = details.questions.some(({ state }) => state === 'open');
   const wasOpen = useRef(false);
   wasOpen.current ||= isOpen;
   const parts = [
-    <TimelineCard key="timeline" story={story} opened={opened} />,
+    <TimelineCard key="timeline" details={details} opened={opened} />,
     <div key="values" class="values">
-      <Arguments story={story} />
-      <Result story={story} />
+      <Arguments details={details} />
+      <Result details={details} />
     </div>,
   ];
   const answer = async (key: string, response: JsonObject) => {
     try {
-      await desk.peek()!.answer(story.task.id, key, response);
+      await operatorApi.peek()!.answer(details.task.id, key, response);
     } finally {
-      // Whether it was taken or refused: the story has moved.
+      // Even a rejected answer means that the task has changed.
       await read();
     }
   };
@@ -112,27 +112,27 @@ function Story({ story, error, isGone, takesFocus, read }: StoryProps) {
     <article class="task-page" ref={page}>
       {isGone && (
         <p class="notice notice-wide" role="status">
-          <Icon name="bin" /> This task was purged. What you see is what was known of it before.
+          <Icon name="bin" /> This task was purged. The page shows its last known state.
         </p>
       )}
       {error !== undefined && !isGone && (
         <p class="notice notice-wide" role="status">
-          <Icon name="warning" /> What you see may be old: {sentenceOf(error)}
+          <Icon name="warning" /> This page may be out of date: {sentenceOf(error)}
         </p>
       )}
-      <Head story={story} isGone={isGone} onDone={read} />
+      <Head details={details} isGone={isGone} onDone={read} />
       {parts.toSpliced(
         wasOpen.current ? 0 : 1,
         0,
         <Conversation
           key="conversation"
-          taskId={story.task.id}
-          questions={story.questions}
+          taskId={details.task.id}
+          questions={details.questions}
           answer={answer}
         />,
       )}
-      <Events story={story} />
-      <Audit story={story} />
+      <Events details={details} />
+      <Audit details={details} />
     </article>
   );
 }

@@ -1,4 +1,4 @@
-/** Events and audit entries as tables, closed until somebody wants them. Only what is open is in the page. */
+/** Events and audit entries as tables. They are closed at first, and only open ones are in the page. */
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import type { TaskEvent } from '../../../src/model/event.ts';
@@ -8,8 +8,8 @@ import { Moment } from '../parts/time.tsx';
 import { href } from '../router.ts';
 import { processName } from './words.ts';
 
-export function Events({ story }: { story: TaskDetails }) {
-  const { events, omittedEvents } = story;
+export function Events({ details }: { details: TaskDetails }) {
+  const { events, omittedEvents } = details;
   const half = omittedEvents > 0 ? gapIn(events) : -1;
   return (
     <Drawer title="Events" note={plural(events.length + omittedEvents, 'event')}>
@@ -46,7 +46,7 @@ export function Events({ story }: { story: TaskDetails }) {
   );
 }
 
-/** Where versions jump the furthest, the left-out ones were. */
+/** The omitted events are where the versions differ most. */
 function gapIn(events: TaskDetails['events']): number {
   let at = events.length;
   let widest = 0;
@@ -62,7 +62,7 @@ function aboutEvent(event: TaskEvent): ComponentChildren {
     case 'claimed':
       return `${processName(event.holder)}${event.takenFrom ? ` took over from ${processName(event.takenFrom)}` : ''}, pass ${event.epoch}`;
     case 'rested':
-      return `${processName(event.takenFrom)} died or fell silent`;
+      return `${processName(event.takenFrom)} died or became unresponsive`;
     case 'recorded':
       return plural(event.entries, 'entry', 'entries');
     case 'reported': {
@@ -89,7 +89,7 @@ function aboutEvent(event: TaskEvent): ComponentChildren {
       );
     case 'parked':
       return event.until === null ? (
-        'until something happens'
+        'until an event'
       ) : (
         <>
           until <Moment at={event.until} />
@@ -100,7 +100,7 @@ function aboutEvent(event: TaskEvent): ComponentChildren {
     case 'completed':
       return event.name;
     case 'held':
-      return `until ${plural(event.liveChildren, 'subtask')} ended`;
+      return `until ${plural(event.liveChildren, 'subtask')} finish`;
     case 'finished':
       return event.outcome;
     case 'awaited':
@@ -114,20 +114,20 @@ function aboutEvent(event: TaskEvent): ComponentChildren {
   }
 }
 
-export function Audit({ story }: { story: TaskDetails }) {
-  if (story.audit.length === 0) return null;
+export function Audit({ details }: { details: TaskDetails }) {
+  if (details.audit.length === 0) return null;
   return (
-    <Drawer title="Audit log" note={plural(story.audit.length, 'entry', 'entries')}>
+    <Drawer title="Audit log" note={plural(details.audit.length, 'entry', 'entries')}>
       <thead>
         <tr>
           <th scope="col">When</th>
           <th scope="col">What</th>
-          <th scope="col">On whose behalf</th>
+          <th scope="col">Caller</th>
           <th scope="col">Details</th>
         </tr>
       </thead>
       <tbody>
-        {story.audit.map((entry, i) => (
+        {details.audit.map((entry, i) => (
           <tr key={i}>
             <td>
               <Moment at={entry.at} />

@@ -1,8 +1,8 @@
-/** Everything that is known of one row of the timeline. */
+/** All details of one row of the timeline. */
 import { Content } from '../content/content.tsx';
 import { JsonTree } from '../content/json-tree.tsx';
 import { duration } from '../format.ts';
-import { StandingBadge } from '../parts/standing.tsx';
+import { StatusBadge } from '../parts/status-badge.tsx';
 import { Ago, Duration, Moment } from '../parts/time.tsx';
 import { href } from '../router.ts';
 import type { Row } from './timeline-layout.ts';
@@ -17,14 +17,14 @@ export function RowDetails({ row }: { row: Row }) {
         <dd>
           <strong>{row.label}</strong> {stateWords(row)}
         </dd>
-        <dt>Began</dt>
+        <dt>Started</dt>
         <dd>
           <Moment at={row.from} />
           {call && row.kind !== 'subtask' && <span class="muted"> in pass {call.pass}</span>}
         </dd>
         {!passes && (
           <>
-            <dt>{row.to === null ? 'So far' : 'Took'}</dt>
+            <dt>{row.to === null ? 'Running for' : 'Duration'}</dt>
             <dd>
               <Duration from={row.from} to={row.to} />
             </dd>
@@ -52,7 +52,7 @@ export function RowDetails({ row }: { row: Row }) {
             <dt>Task</dt>
             <dd>
               <a href={href({ view: 'task', id: childId })}>Open subtask</a>{' '}
-              {child && <StandingBadge standing={child.status} stuck={child.blocked} />}
+              {child && <StatusBadge status={child.status} blocked={child.blocked} />}
               {child?.problem && <p class="trouble-text">{child.problem}</p>}
               {child?.statusMessage && <p>{child.statusMessage}</p>}
             </dd>
@@ -77,7 +77,7 @@ export function RowDetails({ row }: { row: Row }) {
       )}
       {call && call.attempts.length > 0 && (
         <>
-          <h3>Attempts that failed</h3>
+          <h3>Failed attempts</h3>
           <ol class="attempts">
             {call.attempts.map(({ at, message, retryAt }, i) => (
               <li key={i}>

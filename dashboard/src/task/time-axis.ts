@@ -1,7 +1,6 @@
 /**
- * The axis of a timeline: moments to places between 0 and 1. Work is drawn to scale. Stretches in which nobody works
- * on the task may be hours between seconds of work, so that long ones are squeezed into a short piece of the axis;
- * each of these is a break that is drawn as such and says how long it really was.
+ * The axis of a timeline maps times to positions between 0 and 1. Work is drawn to scale. Hours may pass between
+ * seconds of work, so a long pause becomes a break: a short piece of the axis, labelled with the real duration.
  */
 
 export interface Span {
@@ -10,7 +9,7 @@ export interface Span {
 }
 
 export interface Break extends Span {
-  /** Where it stands on the axis. */
+  /** Its position on the axis. */
   readonly left: number;
   readonly right: number;
 }
@@ -19,7 +18,7 @@ export interface Tick {
   readonly at: number;
   readonly place: number;
   readonly label: string;
-  /** Left out where there is little room. */
+  /** Hidden on narrow screens. */
   readonly isMinor: boolean;
 }
 
@@ -28,7 +27,7 @@ export interface Axis {
   readonly to: number;
   readonly breaks: readonly Break[];
   readonly ticks: readonly Tick[];
-  /** Moments before and after the axis are put at its ends. */
+  /** Times outside the axis map to its ends. */
   place(at: number): number;
 }
 
@@ -38,13 +37,13 @@ interface Piece extends Span {
   readonly isBreak: boolean;
 }
 
-/** Shorter pauses are shown to scale whatever stands beside them. */
-const shortestBreakMs = 2_000;
-/** How much of the axis one break takes, and all of them together. */
+/** Shorter pauses are always drawn to scale. */
+const minBreakMs = 2_000;
+/** The share of the axis for one break, and for all breaks together. */
 const breakShare = 0.14;
 const breaksShare = 0.5;
 
-/** `busy` are the spans in which somebody works; `moments` other points that must keep their distance to each other. */
+/** `busy`: the spans in which a worker runs; `moments`: other points that must stay distinguishable. */
 export function axisOf(whole: Span, busy: readonly Span[], moments: readonly number[] = []): Axis {
   const from = whole.from;
   const to = Math.max(whole.to, from + 1);
@@ -54,7 +53,7 @@ export function axisOf(whole: Span, busy: readonly Span[], moments: readonly num
   return { from, to, breaks, ticks: ticksOf(pieces, from), place };
 }
 
-/** The axis from moment to moment, each piece with whether somebody works in it. */
+/** Cuts the axis at all given points, and marks the pieces in which a worker runs. */
 function cut(from: number, to: number, busy: readonly Span[], moments: readonly number[]) {
   const within = (at: number) => at > from && at < to;
   const points = [...busy.flatMap((span) => [span.from, span.to]), ...moments].filter(within);
@@ -82,12 +81,12 @@ function mergedSpans(spans: readonly Span[]): Span[] {
 function laidOut(cuts: readonly (Span & { isBusy: boolean })[]): Piece[] {
   const length = ({ from, to }: Span) => to - from;
   const sum = (spans: readonly Span[]) => spans.reduce((total, span) => total + length(span), 0);
-  // A pause is a break if it is long beside everything that is no break: the shortest pauses are judged first.
+  // A pause is a break if it is long compared with everything drawn to scale. Short pauses are checked first.
   const pauses = cuts.filter((piece) => !piece.isBusy).sort((a, b) => length(a) - length(b));
   let toScale = sum(cuts.filter((piece) => piece.isBusy));
   const isBreak = new Set<Span>();
   for (const pause of pauses) {
-    if (length(pause) > shortestBreakMs && length(pause) > toScale / 2 && toScale > 0) isBreak.add(pause);
+    if (length(pause) > minBreakMs && length(pause) > toScale / 2 && toScale > 0) isBreak.add(pause);
     else toScale += length(pause);
   }
   const share = isBreak.size === 0 ? 0 : Math.min(breakShare, breaksShare / isBreak.size);
@@ -129,33 +128,33 @@ const steps = [
   ...[1, 2, 7, 14, 30, 90, 365].map((n) => n * day),
 ];
 
-const mostTicks = 7;
-/** Labels nearer to each other than this would touch. */
-const leastDistance = 0.09;
-const leastDistanceOnPhones = 0.2;
+const maxTicks = 7;
+/** Labels closer together than this would touch. */
+const minDistance = 0.09;
+const minDistanceOnPhones = 0.2;
 
 function ticksOf(pieces: readonly Piece[], from: number): Tick[] {
   const scaled = pieces.filter((piece) => !piece.isBreak);
   const visible = scaled.reduce((total, piece) => total + piece.to - piece.from, 0);
-  const step = steps.find((ms) => visible / ms <= mostTicks) ?? steps.at(-1)!;
+  const step = steps.find((ms) => visible / ms <= maxTicks) ?? steps.at(-1)!;
   const ticks: Tick[] = [];
   for (const piece of scaled) {
     const first = Math.ceil((piece.from - from) / step) * step;
     for (let offset = first; from + offset <= piece.to; offset += step) {
       const place = placeIn(pieces, from + offset);
       const last = ticks.at(-1);
-      if (last && place - last.place < leastDistance) continue;
+      if (last && place - last.place < minDistance) continue;
       const major = ticks.findLast(({ isMinor }) => !isMinor);
-      // The label of one at the very end stands before it.
+      // The label of the last tick is drawn to its left.
       const middle = Math.min(place, 0.94);
-      const isMinor = major !== undefined && middle - major.place < leastDistanceOnPhones - 1e-9;
+      const isMinor = major !== undefined && middle - major.place < minDistanceOnPhones - 1e-9;
       ticks.push({ at: from + offset, place, label: offsetLabel(offset, step), isMinor });
     }
   }
   return ticks;
 }
 
-/** How long after the start, as precisely as the distance between ticks asks for: `250 ms`, `4 s`, `2:05`, `2:05.5`, `3 h`. */
+/** The time since the start, as precise as the tick distance requires: `250 ms`, `4 s`, `2:05`, `2:05.5`, `3 h`. */
 export function offsetLabel(offset: number, step: number): string {
   if (offset === 0) return '0';
   if (step < second && offset < minute)
@@ -172,7 +171,7 @@ export function offsetLabel(offset: number, step: number): string {
     if (days > 0) return `${days} d ${hours}:${two(minutes)} h`;
     return hours > 0 ? `${hours}:${two(minutes)} h` : `${minutes} min`;
   }
-  // A step of less than a second behind a break of minutes: seconds alone would be the same at every tick.
+  // Ticks less than a second apart, minutes after the start, need fractions to differ.
   const parts = step < second ? ((offset % second) / second).toFixed(step < 10 ? 3 : step < 100 ? 2 : 1) : '';
   const clock = hours > 0 ? `${hours}:${two(minutes)}:${two(seconds)}` : `${minutes}:${two(seconds)}`;
   const exact = `${clock}${parts.slice(1)}`;

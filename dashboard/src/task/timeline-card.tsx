@@ -12,10 +12,16 @@ import { notRepeated, processName } from './words.ts';
 
 const fewCrashes = 3;
 
-export function TimelineCard({ story, opened }: { story: TaskDetails; opened: Signal<ReadonlySet<string>> }) {
+export function TimelineCard({
+  details,
+  opened,
+}: {
+  details: TaskDetails;
+  opened: Signal<ReadonlySet<string>>;
+}) {
   const form = useSignal<'Timeline' | 'Table'>('Timeline');
-  // A task that is over does not grow, so nothing is drawn again with every second.
-  const timeline = timelineOf(story, story.task.finishedAt ?? now.value);
+  // A finished task does not depend on the current time, so it is not rendered every second.
+  const timeline = timelineOf(details, details.task.finishedAt ?? now.value);
   const toggle = (id: string) => {
     const next = new Set(opened.peek());
     if (!next.delete(id)) next.add(id);
@@ -50,18 +56,18 @@ export function TimelineCard({ story, opened }: { story: TaskDetails; opened: Si
             </li>
           ))}
           {crashes.length > fewCrashes && (
-            <li class="muted">{crashes.length - fewCrashes} earlier deaths are on the timeline.</li>
+            <li class="muted">{crashes.length - fewCrashes} earlier crashes are on the timeline.</li>
           )}
         </ul>
       )}
-      {story.omittedCalls > 0 && (
+      {details.omittedCalls > 0 && (
         <p class="nothing">
-          {plural(story.omittedCalls, 'call')} in the middle {story.omittedCalls === 1 ? 'is' : 'are'} left
-          out.
+          {plural(details.omittedCalls, 'call')} in the middle {details.omittedCalls === 1 ? 'is' : 'are'}{' '}
+          left out.
         </p>
       )}
       {rows.length === 0 ? (
-        <p class="nothing">No worker has begun it yet. What happens will be drawn here.</p>
+        <p class="nothing">The task has not started yet. Its history will appear here.</p>
       ) : form.value === 'Table' ? (
         <TimelineTable timeline={timeline} />
       ) : (
@@ -72,12 +78,12 @@ export function TimelineCard({ story, opened }: { story: TaskDetails; opened: Si
 }
 
 function CrashWords({ crash }: { crash: Crash }) {
-  const { at, holder, resumedAt, resumedBy, replayed = 0 } = crash;
+  const { at, worker, resumedAt, resumedBy, replayed = 0 } = crash;
   return (
     <span>
-      <strong title={holder}>{processName(holder)}</strong> died; it was last heard of at <Moment at={at} />.{' '}
+      <strong title={worker}>{processName(worker)}</strong> died; its last activity was at <Moment at={at} />.{' '}
       {resumedAt === undefined ? (
-        'Nobody has taken over yet.'
+        'No worker has taken over yet.'
       ) : (
         <>
           <strong title={resumedBy}>{processName(resumedBy!)}</strong> resumed{' '}

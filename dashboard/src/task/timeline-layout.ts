@@ -1,7 +1,6 @@
 /**
- * What the timeline shows of a story, free of any drawing: lanes of the processes that advanced the task, one row for
- * each thing that its handler did, and where processes died. The drawing and the table are made of the same rows, so
- * that neither can tell what the other does not.
+ * The content of a timeline without its drawing: a lane for each process that advanced the task, a row for each call of
+ * its handler, and the crashes. Drawing and table use the same rows, so that both show the same.
  */
 import type { CallSpan, PassSpan, TaskDetails, TaskSummary } from '../../../src/operator/api.ts';
 import { type Axis, axisOf, type Span } from './time-axis.ts';
@@ -9,7 +8,7 @@ import { type Axis, axisOf, type Span } from './time-axis.ts';
 export type RowKind = 'process' | 'step' | 'question' | 'timer' | 'event' | 'subtask';
 
 export interface Row {
-  /** The same in every layout of the same story, so that what a reader opened stays open. */
+  /** The same in every layout of the same task, so that opened rows stay open. */
   readonly id: string;
   readonly kind: RowKind;
   readonly label: string;
@@ -25,7 +24,7 @@ export interface Row {
 }
 
 /**
- * - `work`: somebody worked on it; `failed`: and it failed; `torn`: and its process died
+ * - `work`: a worker ran it; `failed`: the attempt failed; `torn`: the process died
  * - `pause`: between two attempts; `wait`: for a person, a timer or a subtask
  */
 export interface Bar extends Span {
@@ -34,10 +33,10 @@ export interface Bar extends Span {
   readonly pass?: PassSpan;
 }
 
-/** A process died at `at`. Who took over did so at `resumedAt`. */
+/** A process died at `at`. Another one took over at `resumedAt`. */
 export interface Crash {
   readonly at: number;
-  readonly holder: string;
+  readonly worker: string;
   readonly pass: number;
   readonly resumedAt?: number;
   readonly resumedBy?: string;
@@ -52,17 +51,17 @@ export interface Timeline {
   readonly axis: Axis;
 }
 
-export function timelineOf(story: TaskDetails, now: number): Timeline {
-  const crashes = crashesOf(story.passes);
-  const end = story.task.finishedAt ?? Math.max(now, latestOf(story));
-  const rows = [...laneRows(story.passes, end), ...callRows(story, crashes, end)];
-  const whole = { from: story.task.createdAt, to: Math.max(end, story.task.createdAt + 1) };
-  const busy = story.passes.map((pass) => ({ from: pass.from, to: pass.to ?? end }));
+export function timelineOf(details: TaskDetails, now: number): Timeline {
+  const crashes = crashesOf(details.passes);
+  const end = details.task.finishedAt ?? Math.max(now, latestOf(details));
+  const rows = [...laneRows(details.passes, end), ...callRows(details, crashes, end)];
+  const whole = { from: details.task.createdAt, to: Math.max(end, details.task.createdAt + 1) };
+  const busy = details.passes.map((pass) => ({ from: pass.from, to: pass.to ?? end }));
   const moments = crashes.flatMap(({ at, resumedAt = at }) => [at, resumedAt]);
   return { ...whole, rows, crashes, axis: axisOf(whole, busy, moments) };
 }
 
-/** Clocks of browsers and servers differ: nothing that was told may lie in the future of the drawing. */
+/** Clocks of browser and server differ: nothing that happened may lie after the end of the drawing. */
 function latestOf({ task, passes, calls }: TaskDetails): number {
   return Math.max(
     task.updatedAt,
@@ -77,7 +76,7 @@ export function crashesOf(passes: readonly PassSpan[]): Crash[] {
     const next = passes[i + 1];
     const at = pass.to ?? next?.from ?? pass.from;
     const resumed = next && { resumedAt: next.from, resumedBy: next.worker, replayed: next.replayed };
-    return [{ at, holder: pass.worker, pass: pass.number, ...resumed }];
+    return [{ at, worker: pass.worker, pass: pass.number, ...resumed }];
   });
 }
 
@@ -85,10 +84,10 @@ export function crashesOf(passes: readonly PassSpan[]): Crash[] {
 
 function laneRows(passes: readonly PassSpan[], end: number): Row[] {
   const lanes = Map.groupBy(passes, (pass) => pass.worker);
-  return [...lanes].map(([holder, own]) => ({
-    id: `process ${holder}`,
+  return [...lanes].map(([worker, own]) => ({
+    id: `process ${worker}`,
     kind: 'process',
-    label: holder,
+    label: worker,
     state: own.some((pass) => pass.end === 'crashed') ? 'failed' : own.at(-1)!.to === null ? 'open' : 'ok',
     from: own[0]!.from,
     to: own.at(-1)!.to,
@@ -115,22 +114,22 @@ const kinds: Readonly<Record<CallSpan['kind'], RowKind>> = {
   event: 'event',
 };
 
-function callRows(story: TaskDetails, crashes: readonly Crash[], end: number): Row[] {
-  const children = new Map(story.children.map((child) => [child.id, child]));
-  const told = new Set<string>();
-  // What is left out is in the middle, and may grow: the later ones are counted with it.
-  const half = story.calls.length / 2;
+function callRows(details: TaskDetails, crashes: readonly Crash[], end: number): Row[] {
+  const children = new Map(details.children.map((child) => [child.id, child]));
+  const shown = new Set<string>();
+  // Omitted calls are in the middle, and their number may grow, so later indexes include them.
+  const half = details.calls.length / 2;
   const rows: Row[] = [];
-  for (const [i, call] of story.calls.entries()) {
-    // A subtask is one row, however often its parent speaks of it: its start, its result.
+  for (const [i, call] of details.calls.entries()) {
+    // A subtask is one row, although its parent has several calls for it: its start, its result.
     if (call.childId !== undefined) {
-      if (told.has(call.childId)) continue;
-      told.add(call.childId);
-      rows.push(subtaskRow(call.childId, children.get(call.childId), call, story.calls, end));
-    } else rows.push(callRow(call, i < half ? i : i + story.omittedCalls, crashes, end));
+      if (shown.has(call.childId)) continue;
+      shown.add(call.childId);
+      rows.push(subtaskRow(call.childId, children.get(call.childId), call, details.calls, end));
+    } else rows.push(callRow(call, i < half ? i : i + details.omittedCalls, crashes, end));
   }
-  for (const child of story.children)
-    if (!told.has(child.id)) rows.push(subtaskRow(child.id, child, undefined, [], end));
+  for (const child of details.children)
+    if (!shown.has(child.id)) rows.push(subtaskRow(child.id, child, undefined, [], end));
   return rows.sort((a, b) => a.from - b.from);
 }
 
@@ -152,7 +151,7 @@ function waitBar(call: CallSpan, end: number): Bar {
   return { from: call.from, to: call.to ?? end, look: 'wait', isOpen: call.to === null };
 }
 
-/** Work until each failed attempt, a pause until the next; what a crash cut off was done again by the next pass. */
+/** Work until each failed attempt, then a pause. Work that a crash interrupted continues in the next pass. */
 function stepBars(call: CallSpan, crashes: readonly Crash[], end: number): Bar[] {
   const bars: Bar[] = [];
   const last = call.to ?? end;

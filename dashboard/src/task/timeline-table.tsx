@@ -1,4 +1,4 @@
-/** The timeline as a table: the same rows, for those who read rather than look. */
+/** The timeline as a table with the same rows. */
 import { duration } from '../format.ts';
 import { Moment } from '../parts/time.tsx';
 import { href } from '../router.ts';
@@ -10,15 +10,15 @@ export function TimelineTable({ timeline }: { timeline: Timeline }) {
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
     <div class="scrolls" tabIndex={0}>
       <table class="facts-table">
-        <caption class="visually-hidden">What happened, in the order in which it began</caption>
+        <caption class="visually-hidden">History, in order of start</caption>
         <thead>
           <tr>
-            <th scope="col">What</th>
+            <th scope="col">Kind</th>
             <th scope="col">Name</th>
-            <th scope="col">Began</th>
+            <th scope="col">Started</th>
             <th scope="col">After</th>
-            <th scope="col">Took</th>
-            <th scope="col">How it went</th>
+            <th scope="col">Duration</th>
+            <th scope="col">Outcome</th>
           </tr>
         </thead>
         <tbody>

@@ -1,6 +1,6 @@
 /**
- * The timeline as a drawing. A row is a button that opens its details, and a track with bars; one row at a time is in
- * the order of the tab key, and arrows go from row to row. Places are percentages, so that the browser does the rest.
+ * The timeline as a drawing. A row has a button that opens its details, and a track with bars. Only one row at a time
+ * is in the tab order; arrows move between rows. Positions are percentages, so that the browser does the layout.
  */
 import { useSignal } from '@preact/signals';
 import { Fragment } from 'preact';
@@ -9,9 +9,9 @@ import { duration, plural, roughly } from '../format.ts';
 import { Icon, type IconName } from '../parts/icons.tsx';
 import { href } from '../router.ts';
 import { type Fold, folded, type Item } from './folding.ts';
-import { listen, type Tip } from './hands.ts';
 import { RowDetails } from './row-details.tsx';
 import type { Axis } from './time-axis.ts';
+import { listen, type Tip } from './timeline-input.ts';
 import type { Bar, Crash, Row, RowKind, Timeline } from './timeline-layout.ts';
 import { barSentence, nameOf, notRepeated, rowSentence, tookWords } from './words.ts';
 
@@ -24,10 +24,10 @@ const icons: Readonly<Record<RowKind, IconName>> = {
   subtask: 'subtask',
 };
 
-/** From so many rows on the browser need not lay out those that are out of sight. */
+/** With more rows than this, the browser skips the layout of those out of sight. */
 const manyRows = 60;
 
-/** What a reader has opened; kept by the page, so that it outlives every drawing. */
+/** The opened rows; kept by the page, so that they survive every rendering. */
 export interface Opened {
   readonly rows: ReadonlySet<string>;
   toggle(id: string): void;
@@ -92,7 +92,7 @@ export function TimelineDrawing({ timeline, opened }: { timeline: Timeline; open
       </div>
       <ul
         class={items.length > manyRows ? 'lanes lanes-many' : 'lanes'}
-        aria-label="What happened, by the time it began"
+        aria-label="History, in order of start"
       >
         {items.map((item) => {
           const id = idOf(item);
@@ -173,16 +173,16 @@ function BarView({ bar, index, axis, childId, label }: BarProps) {
     style: { left: percent(left), width: `max(${percent(width)}, 3px)` },
   };
   if (childId === undefined) return <span {...shared} />;
-  // The same link is in the details of the row, for those who come by keyboard.
+  // Keyboard users find the same link in the details of the row.
   return (
     <a {...shared} href={href({ view: 'task', id: childId })} tabIndex={-1} aria-label={`Open ${label}`} />
   );
 }
 
-/** Where this process died, and where it took over from one that did. */
+/** Marks where this process died, and where it took over from another one. */
 function Flags({ row, axis, crashes }: { row: Row; axis: Axis; crashes: readonly Crash[] }) {
   const own = new Set(row.passes!.map(({ number }) => number));
-  // Of many the words would cover each other; the notes above the drawing have them.
+  // Many labels would overlap; the notes above the drawing have the same information.
   const isCrowded = crashes.length > 3;
   return (
     <>
@@ -260,10 +260,10 @@ function FoldLine({ fold, axis, tabIndex }: { fold: Fold; axis: Axis; tabIndex: 
           class="lane-name"
           tabIndex={tabIndex}
           aria-expanded={fold.isOpen}
-          aria-label={`${fold.rows.length} that went well, ${duration(to - from)}`}
+          aria-label={`${fold.rows.length} succeeded, ${duration(to - from)}`}
         >
           <Icon name="chevron" />
-          <span class="lane-label">{fold.rows.length} that went well</span>
+          <span class="lane-label">{fold.rows.length} succeeded</span>
         </button>
         <span class="lane-took" aria-hidden="true">
           {duration(to - from)}

@@ -1,4 +1,4 @@
-/** What a task was given, and what it gave. */
+/** The arguments and the result of a task. */
 import { useSignal } from '@preact/signals';
 import type { Outcome } from '../../../src/model/outcome.ts';
 import { redacted } from '../../../src/model/redaction.ts';
@@ -9,36 +9,36 @@ import { JsonTree } from '../content/json-tree.tsx';
 import { sentenceOf } from '../errors.ts';
 import { Button } from '../parts/button.tsx';
 import { Icon } from '../parts/icons.tsx';
-import { desk } from '../session.ts';
+import { operatorApi } from '../session.ts';
 
-export function Arguments({ story }: { story: TaskDetails }) {
+export function Arguments({ details }: { details: TaskDetails }) {
   return (
     <section class="card" aria-labelledby="arguments-title">
       <header class="part-head">
         <h2 id="arguments-title">Arguments</h2>
       </header>
-      {story.arguments === redacted ? (
+      {details.arguments === redacted ? (
         <HiddenWhole />
       ) : (
-        <JsonTree value={story.arguments} label="Arguments" />
+        <JsonTree value={details.arguments} label="Arguments" />
       )}
     </section>
   );
 }
 
-export function Result({ story }: { story: TaskDetails }) {
-  const { outcome } = story;
+export function Result({ details }: { details: TaskDetails }) {
+  const { outcome } = details;
   return (
     <section class="card" aria-labelledby="result-title">
       <header class="part-head">
         <h2 id="result-title">Result</h2>
       </header>
-      {outcome ? <OutcomeView story={story} outcome={outcome} /> : <p class="nothing">It has none yet.</p>}
+      {outcome ? <OutcomeView details={details} outcome={outcome} /> : <p class="nothing">No result yet.</p>}
     </section>
   );
 }
 
-function OutcomeView({ story, outcome }: { story: TaskDetails; outcome: Outcome & { isLarge?: true } }) {
+function OutcomeView({ details, outcome }: { details: TaskDetails; outcome: Outcome & { isLarge?: true } }) {
   switch (outcome.kind) {
     case 'result':
       return (
@@ -46,10 +46,10 @@ function OutcomeView({ story, outcome }: { story: TaskDetails; outcome: Outcome 
           {outcome.isError && (
             <p class="trouble">
               <Icon name="failed" />
-              <span>The tool says that it failed. This is what it gave back.</span>
+              <span>The tool reported an error:</span>
             </p>
           )}
-          {outcome.isLarge ? <LargeResult id={story.task.id} /> : <Content value={outcome.value} />}
+          {outcome.isLarge ? <LargeResult id={details.task.id} /> : <Content value={outcome.value} />}
         </>
       );
     case 'failure':
@@ -68,7 +68,7 @@ function OutcomeView({ story, outcome }: { story: TaskDetails; outcome: Outcome 
     case 'cancelled':
       return (
         <p class="nothing">
-          {outcome.reason ? `It was cancelled: ${outcome.reason}` : 'It was cancelled, and has no result.'}
+          {outcome.reason ? `Cancelled: ${outcome.reason}` : 'Cancelled before there was a result.'}
         </p>
       );
     case 'lost':
@@ -81,7 +81,7 @@ function OutcomeView({ story, outcome }: { story: TaskDetails; outcome: Outcome 
   }
 }
 
-/** Results of megabytes are fetched when somebody wants to see them. */
+/** A large result is loaded on request. */
 function LargeResult({ id }: { id: string }) {
   const whole = useSignal<Outcome | undefined>(undefined);
   const busy = useSignal(false);
@@ -90,8 +90,8 @@ function LargeResult({ id }: { id: string }) {
     busy.value = true;
     error.value = undefined;
     try {
-      whole.value = await desk.peek()!.result(id);
-      if (!whole.value) error.value = 'It is not there any more.';
+      whole.value = await operatorApi.peek()!.result(id);
+      if (!whole.value) error.value = 'The result no longer exists.';
     } catch (thrown) {
       error.value = sentenceOf(thrown);
     } finally {
@@ -101,7 +101,7 @@ function LargeResult({ id }: { id: string }) {
   if (whole.value?.kind === 'result') return <Content value={whole.value.value} />;
   return (
     <div class="large">
-      <p>The result is large, and was left out.</p>
+      <p>The result is large and has not been loaded.</p>
       <Button busy={busy.value} onClick={fetchIt}>
         Show all
       </Button>

@@ -1,11 +1,11 @@
-/** What a row of the timeline says in words: the same for its name, its tooltip, its details and the table. */
+/** The texts of a timeline row, shared by its label, tooltip, details and the table. */
 import type { PassSpan } from '../../../src/operator/api.ts';
 import { duration, plural } from '../format.ts';
 import type { Bar, Row, RowKind } from './timeline-layout.ts';
 
-/** Processes call themselves by long random names: their beginning tells them apart well enough. */
-export function processName(holder: string): string {
-  return holder.length > 20 ? `${holder.slice(0, 8)}…` : holder;
+/** Process names are long and random; their beginning is enough to distinguish them. */
+export function processName(worker: string): string {
+  return worker.length > 20 ? `${worker.slice(0, 8)}…` : worker;
 }
 
 export const kindWords: Readonly<Record<RowKind, string>> = {
@@ -18,9 +18,9 @@ export const kindWords: Readonly<Record<RowKind, string>> = {
 };
 
 const passEnds: Readonly<Record<PassSpan['end'], string>> = {
-  running: 'under way',
-  parked: 'parked, with nothing to do until something happens',
-  released: 'handed over in order',
+  running: 'running',
+  parked: 'parked until an event',
+  released: 'released for another worker',
   crashed: 'its process died',
   ended: 'ended the task',
 };
@@ -31,27 +31,27 @@ export function passWords(pass: PassSpan): string {
 }
 
 export function notRepeated(replayed: number): string {
-  return replayed === 0 ? 'nothing had to be kept' : `${plural(replayed, 'step')} not repeated`;
+  return replayed === 0 ? 'no completed steps' : `${plural(replayed, 'step')} not repeated`;
 }
 
-/** How it went, in a few words. */
+/** The state of a row in a few words. */
 export function stateWords(row: Row): string {
   const { kind, state, call, child } = row;
-  if (call && !child && state === 'open' && row.to !== null) return 'cut short by the end of the task';
+  if (call && !child && state === 'open' && row.to !== null) return 'cut off by the end of the task';
   switch (kind) {
     case 'process':
       return processWords(row);
     case 'subtask':
-      return child?.status ?? { open: 'under way', ok: 'ended', failed: 'failed' }[state];
+      return child?.status ?? { open: 'running', ok: 'finished', failed: 'failed' }[state];
     case 'question':
-      return { open: 'waits for an answer', ok: 'answered', failed: 'not answered' }[state];
+      return { open: 'waiting for an answer', ok: 'answered', failed: 'not answered' }[state];
     case 'timer':
-      return { open: 'runs', ok: 'over', failed: 'given up' }[state];
+      return { open: 'running', ok: 'done', failed: 'failed' }[state];
     case 'event':
-      return { open: 'waited for', ok: 'came', failed: 'did not come' }[state];
+      return { open: 'waiting', ok: 'received', failed: 'not received' }[state];
     case 'step':
       if (state === 'open')
-        return row.bars.at(-1)?.look === 'pause' ? 'waits for its next attempt' : 'under way';
+        return row.bars.at(-1)?.look === 'pause' ? 'waiting for its next attempt' : 'running';
       return `${state === 'ok' ? 'done' : 'failed'}${attemptWords(call?.attempts.length ?? 0)}`;
   }
 }
@@ -65,21 +65,21 @@ function processWords({ passes = [] }: Row): string {
   const last = passes.at(-1)!;
   const words = [plural(passes.length, 'pass', 'passes')];
   if (crashed > 0) words.push(crashed === 1 ? 'died' : `died ${crashed} times`);
-  if (last.end === 'running') words.push('under way');
+  if (last.end === 'running') words.push('running');
   return words.join(', ');
 }
 
-/** How long it took; empty of a process, which did other things in between. */
+/** The duration of a row; empty for a process, which did other work in between. */
 export function tookWords({ kind, from, to }: Row, now: number): string {
   return kind === 'process' ? '' : duration(Math.max(0, (to ?? now) - from));
 }
 
-/** What stands before its bars. */
+/** The label in front of the bars. */
 export function nameOf({ kind, label }: Row): string {
   return kind === 'process' ? processName(label) : label;
 }
 
-/** Everything in one sentence, for those who do not see the drawing. */
+/** The whole row in one sentence, for screen readers. */
 export function rowSentence(row: Row, now: number): string {
   const took = tookWords(row, now);
   const error = row.call?.error ? `: ${row.call.error}` : '';
@@ -87,12 +87,12 @@ export function rowSentence(row: Row, now: number): string {
 }
 
 const barWords: Readonly<Record<Bar['look'], string>> = {
-  work: 'at work',
+  work: 'running',
   failed: 'a failed attempt',
   torn: 'cut off: the process died',
   pause: 'pause before the next attempt',
   wait: 'waiting',
-  ended: 'ended',
+  ended: 'finished',
   cancelled: 'cancelled',
 };
 

@@ -1,6 +1,6 @@
 /**
- * A client with one errand. Each of its requests goes to any of the servers, and is sent again, to any of them, until
- * it is answered: it is made for servers that die. What it asks and is told goes into the history; it judges nothing.
+ * A client with one errand. It sends each request to a random server, and again to any of them until one answers,
+ * because servers are killed. It records its requests and their answers in the history, without checking them.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { JsonObject, TaskId } from '../../../src/index.ts';
@@ -12,17 +12,17 @@ import { type HistoryFile, moment, type Seen } from './history.ts';
 import type { Members } from './members.ts';
 
 const answeredWithinMs = 8_000;
-const patienceMs = 240_000;
+const giveUpAfterMs = 240_000;
 const notFound = -32_602;
-/** How long a subscription that is still open is given to tell of the end. */
-const toldWithinMs = 6_000;
+/** The time within which an open subscription should report the end. */
+const notifiedWithinMs = 6_000;
 
 export interface Plan {
   readonly key: string;
   readonly input: JsonObject;
-  /** Listens instead of polling often. */
+  /** Subscribes, and polls less often. */
   readonly listens: boolean;
-  /** Cancels when so much time has passed. */
+  /** Cancels after this time. */
   readonly cancelsAfterMs?: number;
 }
 
@@ -39,7 +39,7 @@ export class Caller {
   task: TaskId | undefined;
   isDone = false;
   readonly #parts: Parts;
-  readonly #said = new Map<string, string>();
+  readonly #sent = new Map<string, string>();
   readonly #acknowledged = new Set<string>();
   readonly #over = new AbortController();
 
@@ -47,7 +47,7 @@ export class Caller {
     this.#parts = parts;
   }
 
-  /** From the order to the end of the task; or until it has no patience any more, or the run is over. */
+  /** Runs from the order to the end of the task, to a timeout, or to the end of the run. */
   async run(): Promise<void> {
     await this.#run().catch(() => {});
   }
@@ -55,7 +55,7 @@ export class Caller {
   async #run(): Promise<void> {
     const { key, input, listens, cancelsAfterMs } = this.#parts.plan;
     this.#parts.history.add({ what: 'ordered', key, at: moment() });
-    const task = await this.#insist(async (peer, request, signal) => {
+    const task = await this.#retry(async (peer, request, signal) => {
       const { taskId } = await peer.call('chaos_errand', input, signal, key);
       this.#parts.history.add({ what: 'created', key, task: taskId, ...request(moment()) });
       return taskId;
@@ -64,28 +64,28 @@ export class Caller {
     this.task = task;
     const listening = listens ? this.#listen(task) : undefined;
     const cancelling = cancelsAfterMs === undefined ? undefined : this.#cancelAfter(task, cancelsAfterMs);
-    await this.#pursue(task);
+    await this.#pollUntilEnd(task);
     await cancelling;
     this.isDone = true;
-    if (listening) await Promise.race([listening, pause(toldWithinMs, undefined, { ref: false })]);
+    if (listening) await Promise.race([listening, pause(notifiedWithinMs, undefined, { ref: false })]);
     this.#over.abort();
     await listening;
   }
 
-  /** Looks once at each server. */
-  async lookEverywhere(): Promise<void> {
+  /** Polls every server once. */
+  async pollEverywhere(): Promise<void> {
     if (this.task === undefined) return;
     for (const { name, peer } of this.#parts.members.of('server'))
       if (peer)
-        await this.#look(this.task, name, peer, AbortSignal.timeout(answeredWithinMs)).catch(() => {});
+        await this.#poll(this.task, name, peer, AbortSignal.timeout(answeredWithinMs)).catch(() => {});
   }
 
-  async #pursue(task: TaskId): Promise<void> {
+  async #pollUntilEnd(task: TaskId): Promise<void> {
     const { random, plan } = this.#parts;
     const started = moment();
-    while (moment() - started < patienceMs) {
+    while (moment() - started < giveUpAfterMs) {
       const { name, peer } = await this.#parts.members.anyServer(random);
-      const seen = await this.#look(task, name, peer, AbortSignal.timeout(answeredWithinMs)).catch(
+      const seen = await this.#poll(task, name, peer, AbortSignal.timeout(answeredWithinMs)).catch(
         () => undefined,
       );
       if (seen && hasEnded(seen)) return;
@@ -94,28 +94,28 @@ export class Caller {
     }
   }
 
-  async #look(task: TaskId, server: string, peer: Peer, signal: AbortSignal): Promise<Seen | undefined> {
+  async #poll(task: TaskId, server: string, peer: Peer, signal: AbortSignal): Promise<Seen | undefined> {
     const from = moment();
     try {
       const seen = seenIn(await peer.get(task, signal));
-      this.#parts.history.add({ what: 'looked', task, from, at: moment(), server, seen });
+      this.#parts.history.add({ what: 'polled', task, from, at: moment(), server, seen });
       return seen;
     } catch (error) {
       if (error instanceof Refused && error.code === notFound)
-        this.#parts.history.add({ what: 'looked', task, from, at: moment(), server, seen: null });
+        this.#parts.history.add({ what: 'polled', task, from, at: moment(), server, seen: null });
       throw error;
     }
   }
 
-  /** Whatever comes of it, a question is only ever given the same answer. */
+  /** Answers a question. Retries always send the same answer. */
   async #answer(task: TaskId, question: string): Promise<void> {
     if (this.#acknowledged.has(question)) return;
     const { history, random } = this.#parts;
     await pause(random.between(0, 300));
-    const words = this.#said.get(question) ?? `aye-${newId().slice(0, 10)}`;
-    this.#said.set(question, words);
+    const words = this.#sent.get(question) ?? `aye-${newId().slice(0, 10)}`;
+    this.#sent.set(question, words);
     const response = { [question]: { action: 'accept', content: { words } } };
-    await this.#insist(async (peer, request, signal) => {
+    await this.#retry(async (peer, request, signal) => {
       try {
         await peer.update(task, response, signal);
       } catch (error) {
@@ -130,7 +130,7 @@ export class Caller {
   async #cancelAfter(task: TaskId, ms: number): Promise<void> {
     const { history } = this.#parts;
     await pause(ms);
-    await this.#insist(async (peer, request, signal) => {
+    await this.#retry(async (peer, request, signal) => {
       try {
         await peer.cancel(task, signal);
       } catch (error) {
@@ -141,7 +141,7 @@ export class Caller {
     });
   }
 
-  /** Keeps a subscription open, on whichever server, until it tells of the end. */
+  /** Keeps a subscription open, on any server, until it reports the end. */
   async #listen(task: TaskId): Promise<void> {
     const { members, random, history } = this.#parts;
     const { signal } = this.#over;
@@ -157,25 +157,25 @@ export class Caller {
       history.add({ what: 'opened', stream, task, server, at: moment() });
       const end = () => opened.close();
       signal.addEventListener('abort', end);
-      // Connections break on this side too.
+      // The client cuts connections, too.
       const cut = random.chance(0.2) ? setTimeout(end, random.between(200, 3_000)) : undefined;
-      const isTold = await this.#hear(task, stream, opened);
+      const sawEnd = await this.#receive(task, stream, opened);
       clearTimeout(cut);
       signal.removeEventListener('abort', end);
       opened.close();
-      history.add({ what: 'closed', stream, at: moment(), by: isTold || signal.aborted ? 'us' : 'them' });
-      if (isTold) return;
+      history.add({ what: 'closed', stream, at: moment(), by: sawEnd || signal.aborted ? 'us' : 'them' });
+      if (sawEnd) return;
     }
   }
 
-  /** True if it told of the end, false if it is over. */
-  async #hear(task: TaskId, stream: number, opened: Stream): Promise<boolean> {
+  /** True if the stream reported the end of the task, false if the stream ended before. */
+  async #receive(task: TaskId, stream: number, opened: Stream): Promise<boolean> {
     for (let read = 0; ; ) {
       for (const { method, params } of opened.messages.slice(read)) {
         read++;
         if (method !== 'notifications/tasks') continue;
         const seen = seenIn(params as WireTask);
-        this.#parts.history.add({ what: 'told', stream, task, at: moment(), seen });
+        this.#parts.history.add({ what: 'notified', stream, task, at: moment(), seen });
         if (hasEnded(seen)) return true;
       }
       const isOver = await Promise.race([
@@ -191,8 +191,8 @@ export class Caller {
     }
   }
 
-  /** Sends a request to any server until one answers it. */
-  async #insist<T>(
+  /** Sends a request to random servers until one answers. */
+  async #retry<T>(
     send: (
       peer: Peer,
       request: <At extends number | null>(at: At) => { from: number; at: At; server: string },
@@ -201,7 +201,7 @@ export class Caller {
   ): Promise<T | undefined> {
     const { members, random } = this.#parts;
     const started = moment();
-    while (moment() - started < patienceMs) {
+    while (moment() - started < giveUpAfterMs) {
       const { name: server, peer } = await members.anyServer(random);
       const from = moment();
       try {

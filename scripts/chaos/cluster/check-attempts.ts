@@ -1,7 +1,7 @@
 /**
- * Who wrote, judged by the lines of the steps alone. A handler is given only what was committed: so whatever a later
- * step knows, and whatever a task returned, proves that the attempt with this nonce was committed. A task has one
- * writer at a time: what is committed under a claim was done before the next claim did anything.
+ * Checks the writers of each task, using only the lines of its steps. A handler receives only committed values, so a
+ * nonce that a later step knows, or that the task returned, proves that this attempt was committed. A task has one
+ * writer at a time: everything committed under a claim was done before the next claim started anything.
  */
 import type { TaskId } from '../../../src/index.ts';
 import type { Problem } from '../problem.ts';
@@ -14,7 +14,7 @@ export interface AttemptFindings {
   /** Roots and subtasks. */
   readonly tasks: ReadonlySet<TaskId>;
   readonly steps: number;
-  /** Attempts that came to nothing, because their process died or lost its claim. */
+  /** Attempts that were not committed, because their process died or lost its claim. */
   readonly inVain: number;
 }
 
@@ -42,8 +42,10 @@ export function checkAttempts(history: History): AttemptFindings {
       ...checks.flatMap((check) => check.problems(expected.get(check.id))),
       ...[...expected.keys()]
         .filter((id) => !byTask.has(id))
-        .map((id): Problem => ({ kind: 'lost', task: id, text: 'has a result, and no step of it ever ran' })),
-      ...answersHeard(history, byTask, returned),
+        .map(
+          (id): Problem => ({ kind: 'lost', task: id, text: 'has a result, but none of its steps ever ran' }),
+        ),
+      ...answersReceived(history, byTask, returned),
     ],
     tasks: new Set([...byTask.keys(), ...of(history, 'created').map((created) => created.task)]),
     steps: checks.reduce((sum, { committed }) => sum + committed.size, 0),
@@ -53,7 +55,7 @@ export function checkAttempts(history: History): AttemptFindings {
 
 class TaskAttempts {
   readonly id: TaskId;
-  /** The nonces of which it is proven that they were committed, by step. */
+  /** The nonces that were provably committed, by step. */
   readonly committed: ReadonlyMap<string, ReadonlySet<string>>;
   readonly #began: readonly Attempt[];
   readonly #did: ReadonlyMap<string, Attempt>;
@@ -104,21 +106,21 @@ class TaskAttempts {
     });
   }
 
-  /** Nobody may ever have been given another value of a step than everybody else. */
+  /** All readers of a step received the same value. */
   #committedOnce(): Problem[] {
     return [...this.committed].flatMap(([step, nonces]) =>
       nonces.size > 1 ? [this.#problem('repeated', `${step} was committed ${nonces.size} times`)] : [],
     );
   }
 
-  /** The attempt that was committed is the last one. */
+  /** The committed attempt is the last one. */
   #noneRepeated(): Problem[] {
     return [...this.committed].flatMap(([step, nonces]) => {
       const last = this.#began.findLast((line) => line.step === step);
       const [nonce] = nonces;
       const done = this.#did.get(nonce!);
       if (!done || !last)
-        return [this.#problem('broken', `was given the value of a ${step} that was never done`)];
+        return [this.#problem('broken', `received the value of a ${step} that was never done`)];
       if (nonces.size > 1 || last.nonce === nonce) return this.#attemptsRepeated(step);
       return [
         this.#problem(
@@ -129,17 +131,17 @@ class TaskAttempts {
     });
   }
 
-  /** An attempt that failed is committed before the next one begins. */
+  /** A failed attempt is committed before the next one starts. */
   #attemptsRepeated(step: string): Problem[] {
     const own = this.#began.filter((line) => line.step === step);
     return own.flatMap((line, index) =>
       own.slice(0, index).some(({ attempt }) => attempt > line.attempt)
-        ? [this.#problem('repeated', `attempt ${line.attempt} of ${step} ran after one that follows it`)]
+        ? [this.#problem('repeated', `attempt ${line.attempt} of ${step} ran after a later one`)]
         : [],
     );
   }
 
-  /** Whatever a pass has committed, it had done before a later pass began anything. */
+  /** A pass did everything that it committed before a later pass started anything. */
   #oneWriter(): Problem[] {
     const given = [...this.committed.values()].flatMap((nonces) => [...nonces]);
     for (const line of given.flatMap((nonce) => this.#did.get(nonce) ?? [])) {
@@ -148,21 +150,21 @@ class TaskAttempts {
         return [
           this.#problem(
             'broken',
-            `${line.process} committed ${line.step} under the claim of pass ${line.pass}, though pass ${later.pass} ran in ${later.process} already`,
+            `${line.process} committed ${line.step} under the claim of pass ${line.pass}, although pass ${later.pass} already ran in ${later.process}`,
           ),
         ];
     }
     return [];
   }
 
-  /** Timers go by the wall clock, so it must have been right all the time. */
+  /** Timers use the wall clock, so they are checked only until the first clock jump. */
   #timersKept(): Problem[] {
     return this.#began
       .filter(({ lateMs = 0, at }) => lateMs < 0 && at < this.#clocksAreRightUntil)
       .map(({ step, lateMs }) => this.#problem('broken', `${step} ran ${-lateMs!} ms before its time`));
   }
 
-  /** Of a task that has completed, every step of its programme. */
+  /** The result of a completed task has exactly the steps of its programme. */
   #complete(expected: readonly string[] | undefined): Problem[] {
     if (!expected) return [];
     const steps = new Set(Object.keys(this.#result?.steps ?? {}));
@@ -170,7 +172,7 @@ class TaskAttempts {
     const surplus = [...steps].filter((step) => !expected.includes(step));
     return [
       ...missing.map((step) => this.#problem('lost', `${step} is missing from its result`)),
-      ...surplus.map((step) => this.#problem('broken', `${step} is in its result, and not in its programme`)),
+      ...surplus.map((step) => this.#problem('broken', `${step} is in its result, but not in its programme`)),
     ];
   }
 
@@ -183,16 +185,16 @@ class TaskAttempts {
   }
 }
 
-/** What the roots that completed returned. */
+/** The results of completed roots. */
 function returnedBy(history: History): Map<TaskId, Returned> {
   const returned = new Map<TaskId, Returned>();
-  for (const { task, seen } of of(history, 'looked')) {
+  for (const { task, seen } of of(history, 'polled')) {
     if (seen?.status !== 'completed' || returned.has(task)) continue;
     try {
       const { content } = JSON.parse(seen.result!) as { content: { text: string }[] };
       returned.set(task, JSON.parse(content[0]!.text));
     } catch {
-      // It is told of below: a result without a single step.
+      // A result without steps is reported as incomplete.
       returned.set(task, { steps: {} });
     }
   }
@@ -203,45 +205,45 @@ function unordered(history: History, byTask: ReadonlyMap<TaskId, readonly Attemp
   const known = new Set(of(history, 'created').map((created) => created.task));
   return [...byTask]
     .filter(([, [line]]) => !known.has(line!.root))
-    .map(([id]) => ({ kind: 'broken', task: id, text: 'steps of it ran, and nobody ordered it' }));
+    .map(([id]) => ({ kind: 'broken', task: id, text: 'its steps ran, but it was never ordered' }));
 }
 
-/** Only who was cancelled may end in another way than with a result. */
+/** Only cancelled tasks may end without a result. */
 function ends(history: History, returned: ReadonlyMap<TaskId, Returned>): Problem[] {
   const cancelled = new Set(of(history, 'cancelled').map((cancel) => cancel.task));
   const ended = new Map<TaskId, string>();
-  for (const { task, seen } of of(history, 'looked'))
+  for (const { task, seen } of of(history, 'polled'))
     if (seen && seen.status !== 'working' && seen.status !== 'input_required') ended.set(task, seen.status);
   return [...ended].flatMap(([task, status]): Problem[] =>
     returned.has(task) || (status === 'cancelled' && cancelled.has(task))
       ? []
-      : [{ kind: 'lost', task, text: `nobody cancelled it, and it ended as ${status}` }],
+      : [{ kind: 'lost', task, text: `it was not cancelled, but ended as ${status}` }],
   );
 }
 
-/** Each answer that was acknowledged was heard, by one step; and nothing was heard that nobody said. */
-function answersHeard(
+/** Each acknowledged answer was received by a step, and no step received an answer that was never sent. */
+function answersReceived(
   history: History,
   byTask: ReadonlyMap<TaskId, readonly Attempt[]>,
   returned: ReadonlyMap<TaskId, Returned>,
 ): Problem[] {
-  const said = Map.groupBy(of(history, 'answered'), ({ task }) => task);
+  const sent = Map.groupBy(of(history, 'answered'), ({ task }) => task);
   return [...returned].flatMap(([task, { legs = [] }]) => {
     const lines = [task, ...legs.map(({ id }) => id)].flatMap((id) => byTask.get(id) ?? []);
-    const heard = new Set(lines.flatMap((line) => line.heard ?? []));
-    const answers = said.get(task) ?? [];
-    const unheard = answers.filter(({ at, words }) => at !== null && !heard.has(words));
-    const unsaid = [...heard].filter((words) => !answers.some((answer) => answer.words === words));
+    const received = new Set(lines.flatMap((line) => line.received ?? []));
+    const answers = sent.get(task) ?? [];
+    const notReceived = answers.filter(({ at, words }) => at !== null && !received.has(words));
+    const neverSent = [...received].filter((words) => !answers.some((answer) => answer.words === words));
     return [
-      ...unheard.map(
+      ...notReceived.map(
         ({ question }): Problem => ({
           kind: 'lost',
           task,
-          text: `its answer to ${question} was acknowledged, and no step heard it`,
+          text: `its answer to ${question} was acknowledged, but no step received it`,
         }),
       ),
-      ...unsaid.map(
-        (words): Problem => ({ kind: 'broken', task, text: `it heard "${words}", which nobody said` }),
+      ...neverSent.map(
+        (words): Problem => ({ kind: 'broken', task, text: `it received "${words}", which was never sent` }),
       ),
     ];
   });

@@ -1,18 +1,18 @@
 /**
- * Whether claims change hands only when they may: after a kill, after a stall for which the lease is too short, or
- * while the database was away. A wrong wall clock is no excuse, neither of the process that holds a claim nor of one
- * that wants it. Judged by the lines of steps and by what befell the processes.
+ * Checks that claims change only when they may: after a kill, after a stall longer than the lease, or while the
+ * database was unreachable. A wrong wall clock is not an excuse, neither for the process with the claim nor for the
+ * next one. Uses the lines of steps and the faults of processes.
  */
 import type { TaskId } from '../../../src/index.ts';
 import type { Problem } from '../problem.ts';
 import { of } from './check-clients.ts';
 import type { Began, History } from './history.ts';
 
-/** A lease is renewed when a third of it has passed: so much of it is left, at least, when writing stops. */
-const leastLeft = 0.6;
-/** Others take a task after three leases without a renewal: so much of that is left, at least, when a stall begins. */
-const leastSilence = 2.4;
-/** A process that is stopped before it has connected again counts as dead after this, or soon after. */
+/** A lease is renewed after a third of it, so at least this share is left when writing stops. */
+const minLeaseLeft = 0.6;
+/** Others take a task after three leases without a renewal, so a stall must last at least this many leases. */
+const minStall = 2.4;
+/** A process that is stopped before it has reconnected counts as dead about this time later. */
 const reconnectMs = 2_000;
 const missingMs = 1_000;
 
@@ -21,14 +21,14 @@ export function checkClaims(history: History, leaseMs: number): Problem[] {
   const done = new Map(of(history, 'did').map(({ nonce, at }) => [nonce, at]));
   const isRunning = ({ nonce }: Began, at: number) => (done.get(nonce) ?? Number.POSITIVE_INFINITY) > at;
   return [...Map.groupBy(of(history, 'began'), ({ task }) => task)].flatMap(([task, lines]) => [
-    ...besideThemselves(task, lines, isRunning),
+    ...startedTwice(task, lines, isRunning),
     ...taken(task, lines, isRunning, excuses),
     ...repeated(task, lines, excuses),
   ]);
 }
 
-/** A process that runs a step does not begin it again, unless another has taken the task over in between. */
-function besideThemselves(
+/** A process does not start a step again while it runs, unless another process took the task over in between. */
+function startedTwice(
   task: TaskId,
   lines: readonly Began[],
   isRunning: (line: Began, at: number) => boolean,
@@ -50,7 +50,7 @@ function besideThemselves(
   });
 }
 
-/** A task is not taken from a process that is in the middle of one of its steps, and healthy. */
+/** A task is not taken from a healthy process in the middle of a step. */
 function taken(
   task: TaskId,
   lines: readonly Began[],
@@ -79,7 +79,7 @@ function taken(
   return [];
 }
 
-/** An attempt that has begun runs again only if something befell its process. */
+/** A started attempt runs again only after a fault of its process. */
 function repeated(task: TaskId, lines: readonly Began[], excuses: Excuses): Problem[] {
   return lines.flatMap((line, index): Problem[] => {
     const before = lines.slice(0, index).findLast((one) => isSameAttempt(one, line));
@@ -112,9 +112,9 @@ class Excuses {
 
   constructor(history: History, leaseMs: number) {
     this.#leaseMs = leaseMs;
-    const away = of(history, 'restarted').map(({ from, at }) => ({ from, until: at }));
+    const restarts = of(history, 'restarted').map(({ from, at }) => ({ from, until: at }));
     this.#cuts = of(history, 'cut').map(({ from, at }) => ({ from, until: at }));
-    this.#outages = [...away, ...standstills(history, leastLeft * leaseMs)];
+    this.#outages = [...restarts, ...standstills(history, minLeaseLeft * leaseMs)];
     for (const [process, fates] of Map.groupBy(of(history, 'fate'), (one) => one.process)) {
       const end = fates.find(({ fate }) => fate === 'killed' || fate === 'ended')?.at;
       if (end !== undefined) this.#ends.set(process, end);
@@ -130,30 +130,30 @@ class Excuses {
     }
   }
 
-  /** Whether the process of an attempt may have lost its claim between the attempt's begin and this moment. */
+  /** Whether the process of an attempt may have lost its claim since the attempt started. */
   mayLose({ process, at: from }: Began, at: number): boolean {
     if ((this.#ends.get(process) ?? Number.POSITIVE_INFINITY) <= at) return true;
     if (this.#outages.some((outage) => outage.from < at && outage.until > from)) return true;
     return (this.#stalls.get(process) ?? []).some((stall) => {
       const lasted = Math.min(stall.until, at) - stall.from;
-      return stall.until > from && lasted >= (this.#isCut(stall) ? missingMs : leastSilence * this.#leaseMs);
+      return stall.until > from && lasted >= (this.#isCut(stall) ? missingMs : minStall * this.#leaseMs);
     });
   }
 
-  /** Whether its connections were cut while it was stalled, or so shortly before that it had not connected again. */
+  /** Whether its connections were cut while it was stalled, or so shortly before that it had not reconnected. */
   #isCut(stall: Interval): boolean {
     return this.#cuts.some(({ from, until }) => from < stall.until && until > stall.from - reconnectMs);
   }
 }
 
 /**
- * Times in which nobody committed anything: a process that is stopped in the middle of a commit to SQLite keeps all
- * others from writing, renewals included.
+ * Intervals without any commit. A process that is stopped in the middle of a SQLite commit blocks all other writers,
+ * including lease renewals.
  */
-function standstills(history: History, leastMs: number): Interval[] {
+function standstills(history: History, minMs: number): Interval[] {
   const commits = of(history, 'commit').map(({ at }) => at);
   return commits
     .slice(1)
     .map((until, index) => ({ from: commits[index]!, until }))
-    .filter(({ from, until }) => until - from >= leastMs);
+    .filter(({ from, until }) => until - from >= minMs);
 }

@@ -1,4 +1,4 @@
-/** The whole verdict on a history. Pure: it may be shown histories that never happened. */
+/** Runs all checks on a history. Pure, so tests can pass in invented histories. */
 import type { TaskId } from '../../../src/index.ts';
 import type { Problem } from '../problem.ts';
 import { type AttemptFindings, checkAttempts } from './check-attempts.ts';
@@ -19,7 +19,7 @@ export interface Verdict {
   readonly takeOvers: readonly TakeOver[];
 }
 
-/** `leaseMs` is that of the workers, by default that of Postgres. */
+/** `leaseMs` is the lease of the workers; the default is that of Postgres. */
 export function checkHistory(
   history: History,
   bounds: TakeOverBounds = takeOverBounds,
@@ -41,7 +41,7 @@ export function checkHistory(
   };
 }
 
-/** The versions of each task follow each other without a gap, to the last one; no call is settled twice. */
+/** The versions of each task have no gaps and end with the stored one; no call is settled twice. */
 function checkCommits(history: History): Problem[] {
   const last = new Map<TaskId, number>();
   const problems: Problem[] = [];
@@ -56,7 +56,7 @@ function checkCommits(history: History): Problem[] {
       complain(
         'broken',
         task,
-        `its last commit was version ${last.get(task)}, and it is stored as ${version}`,
+        `its last commit was version ${last.get(task)}, but the stored version is ${version}`,
       );
     if (new Set(settled).size < settled.length)
       complain('repeated', task, 'its journal settles a call twice');

@@ -1,7 +1,7 @@
 /**
- * The durable tools that a cluster runs: an errand with steps beside each other, a step that fails at first, a timer,
- * a question, two legs as subtasks (one with a timer, one with a question), and a step that takes its time. Each
- * attempt writes when it begins, with all that its handler knows, and when it is done.
+ * The durable tools of a cluster: an errand with parallel steps, a step that fails at first, a timer, a question, two
+ * legs as subtasks (one with a timer, one with a question), and a slow step. Each attempt writes a line when it starts,
+ * with all values that its handler knows, and one when it is done.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
@@ -9,13 +9,13 @@ import { durableTool, type StepContext, type TaskContext, type TaskId } from '..
 import { newId } from '../../../src/model/id.ts';
 import { type HistoryFile, moment } from './history.ts';
 
-/** What a task returns: the attempt of each step that it was given, and the same of its subtasks. */
+/** The result of a task: the nonce of each step, and the results of its subtasks. */
 export interface Returned {
   readonly steps: Readonly<Record<string, string>>;
   readonly legs?: readonly (Returned & { readonly id: TaskId })[];
 }
 
-/** What each handler must be seen to have done, written down apart from it. */
+/** The steps that each handler must run, defined separately from it. */
 export const programme = {
   errand:
     'pack load#0 load#1 lash#0 lash#1 caulk cast-off sail leave-given embark land#0 land#1 haul moor'.split(
@@ -25,19 +25,19 @@ export const programme = {
 } as const;
 
 const caulkAttempts = 2;
-const words = { message: 'What do you say?', schema: z.object({ words: z.string() }) };
+const words = { message: 'Which words?', schema: z.object({ words: z.string() }) };
 const input = { rest: z.number(), haul: z.number() };
 
 export interface ToolParts {
   readonly history: HistoryFile;
   /** The name of this process. */
   readonly process: string;
-  /** The tools' version: the workers of a run leave the tasks of other runs alone. */
+  /** The version of the tools, so that workers of a run ignore the tasks of other runs. */
   readonly run: string;
 }
 
 export function clusterTools(parts: ToolParts) {
-  // However far a clock is moved, no deadline passes and nothing expires.
+  // No deadline and a long retention, so that clock jumps do not end or delete tasks.
   const options = { version: parts.run, deadline: 'none', retention: '365d', task: 'always' } as const;
 
   const leg = durableTool(
@@ -48,7 +48,7 @@ export function clusterTools(parts: ToolParts) {
       const due = (await log.step('depart')) + rest;
       await task.sleep(rest);
       await log.step('arrive', { due });
-      if (leg === 1) await log.step('piloted', { heard: await heard(task, 'pilot') });
+      if (leg === 1) await log.step('piloted', { received: await wordsFor(task, 'pilot') });
       await log.step('log-in');
       return { steps: log.knows };
     },
@@ -71,7 +71,7 @@ export function clusterTools(parts: ToolParts) {
       const due = (await log.step('cast-off')) + rest;
       await task.sleep(rest);
       await log.step('sail', { due });
-      await log.step('leave-given', { heard: await heard(task, 'leave') });
+      await log.step('leave-given', { received: await wordsFor(task, 'leave') });
       task.progress(2, 4);
 
       const legs = await Promise.all(
@@ -96,22 +96,22 @@ export function clusterTools(parts: ToolParts) {
   return [errand, leg];
 }
 
-async function heard(task: TaskContext, key: string): Promise<string> {
+async function wordsFor(task: TaskContext, key: string): Promise<string> {
   const answer = await task.ask(key, words);
   return answer.action === 'accept' ? answer.content.words : answer.action;
 }
 
 interface StepPlan {
-  /** Tells steps of equal names beside each other apart. */
+  /** Distinguishes parallel steps of the same name. */
   readonly branch?: number;
-  readonly heard?: string;
-  /** The moment, by the clock on the wall, before which it must not run. */
+  readonly received?: string;
+  /** The wall-clock time before which it must not run. */
   readonly due?: number;
   readonly attempts?: number;
   readonly takes?: number;
 }
 
-/** What one pass of a handler writes, and what it knows. */
+/** Runs the steps of one pass, writes their lines and collects their nonces. */
 class Log {
   readonly knows: Record<string, string> = {};
   readonly #parts: ToolParts;
@@ -124,7 +124,7 @@ class Log {
     this.#root = root;
   }
 
-  /** Gives the time by the clock on the wall at which it ran. */
+  /** Returns the wall-clock time at which it ran. */
   async step(name: string, plan: StepPlan = {}): Promise<number> {
     const step = plan.branch === undefined ? name : `${name}#${plan.branch}`;
     const knows = { ...this.knows };
@@ -143,7 +143,7 @@ class Log {
         knows,
       };
       const more = {
-        ...(plan.heard !== undefined && { heard: plan.heard }),
+        ...(plan.received !== undefined && { received: plan.received }),
         ...(plan.due !== undefined && { lateMs: at - plan.due }),
       };
       history.add({ what: 'began', ...line, ...more, at: moment() });

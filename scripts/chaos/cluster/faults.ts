@@ -1,4 +1,4 @@
-/** What is done to a cluster while it works, drawn from a seed. */
+/** The faults of a cluster, generated from a seed. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Random } from '../../../test/kit/random.ts';
 import { type HistoryFile, isInStep, moment } from './history.ts';
@@ -9,13 +9,13 @@ import type { Place } from './place.ts';
 export interface FaultPlan {
   /** Of workers and servers, with `kill -9`. */
   readonly kills: number;
-  /** Of the database, in the middle. */
+  /** Crashes and restarts of the database. */
   readonly restarts: number;
-  /** Workers that are stopped with SIGSTOP for a time around and beyond their lease, and then continued. */
+  /** Workers that are stopped with SIGSTOP for about their lease or longer, and then continued. */
   readonly stops: number;
-  /** Workers whose event loop is blocked for as long. */
+  /** Workers whose event loop is blocked for the same time. */
   readonly blocks: number;
-  /** Wall clocks that are wrong by an hour or a day for a while, of one process or of all. */
+  /** Wall clocks of one or all processes that are wrong by an hour or a day for a while. */
   readonly jumps: number;
 }
 
@@ -30,7 +30,7 @@ interface Parts {
   readonly leaseMs: number;
 }
 
-/** Long enough after a kill for a take-over that nothing disturbs. */
+/** Long enough for an undisturbed take-over after a kill. */
 const calmMs = 6_000;
 const hourMs = 3_600_000;
 const kinds = ['kills', 'restarts', 'stops', 'blocks', 'jumps'] as const;
@@ -42,19 +42,19 @@ export class Faults {
   blocks = 0;
   jumps = 0;
   readonly #parts: Parts;
-  /** Faults that last while others happen. */
+  /** Faults in progress. */
   readonly #lasting = new Set<Promise<void>>();
   #jumping: Promise<void> = Promise.resolve();
-  /** By how much all clocks are off. It only grows, so that whoever sleeps until a time wakes up within the run. */
+  /** The offset of all clocks. It only grows, so that every sleep ends within the run. */
   #clockMs = 0;
 
   constructor(parts: Parts) {
     this.#parts = parts;
   }
 
-  async unleash(plan: FaultPlan, tell: () => void): Promise<void> {
+  async unleash(plan: FaultPlan, onProgress: () => void): Promise<void> {
     const { random } = this.#parts;
-    for (let kind = this.#next(plan); kind; kind = this.#next(plan), tell()) {
+    for (let kind = this.#next(plan); kind; kind = this.#next(plan), onProgress()) {
       await pause(random.between(200, 1_200));
       if (this.cuts === 0 || random.chance(0.4)) await this.#cut();
       if (kind === 'kills') await this.#kill(plan.kills - this.#parts.members.kills);
@@ -66,7 +66,7 @@ export class Faults {
     await Promise.all(this.#lasting);
   }
 
-  /** Any kind of which something is left, the likelier the more. */
+  /** A random kind, weighted by the number of faults left. */
   #next(plan: FaultPlan): Kind | undefined {
     const { members, place, random } = this.#parts;
     const left = kinds.flatMap((kind) => {
@@ -85,17 +85,17 @@ export class Faults {
     if (members.kills === 1 || (members.kills > 1 && kind < 0.3))
       return members.kill([random.oneOf(members.of('server'))], downMs);
     if (kind < 0.4 && left >= workers.length) return members.kill(workers, downMs);
-    // Now and then nothing else happens until the work must have gone on elsewhere, without the one that was killed.
+    // Sometimes nothing else happens until another worker must have taken over.
     const isCalm = members.kills === 0 || random.chance(0.3);
     return members.kill([await this.#busyWorker()], isCalm ? calmMs : downMs);
   }
 
-  /** One that is in the middle of a step, if there is any within a while. */
+  /** A worker in the middle of a step, if one is found in time. */
   async #busyWorker(): Promise<Member> {
     const { members, random, folder } = this.#parts;
-    for (let look = 0; ; look++) {
+    for (let attempt = 0; ; attempt++) {
       const worker = random.oneOf(members.of('worker'));
-      if (look === 100 || (!worker.isStalled && isInStep(folder, worker.name))) return worker;
+      if (attempt === 100 || (!worker.isStalled && isInStep(folder, worker.name))) return worker;
       await pause(20);
     }
   }
@@ -128,8 +128,8 @@ export class Faults {
   }
 
   /**
-   * A clock that is fast turns out to be right: all others follow it. One that is slow is corrected. So the time by
-   * which a task was told to wake up is never an hour away when the clocks agree again.
+   * After a clock runs fast, all others are set to it. A clock that runs slow is corrected. So the wake-up time of a
+   * task is never an hour away when the clocks agree again.
    */
   async #jump(): Promise<void> {
     const { members, random, leaseMs } = this.#parts;
@@ -148,7 +148,7 @@ export class Faults {
     await this.#lasts(this.#jumping);
   }
 
-  /** Waits for the end of a fault, or lets others happen meanwhile. */
+  /** Waits for the end of a fault, or lets others happen at the same time. */
   async #lasts(fault: Promise<void>): Promise<void> {
     const lasting: Promise<void> = fault.finally(() => this.#lasting.delete(lasting));
     this.#lasting.add(lasting);

@@ -1,9 +1,8 @@
 /**
- * The history of a run on several processes: what clients asked and were told, what steps wrote outside the store, and
- * what befell the processes and the database. One line of JSON each; whoever judges a run is given nothing else.
+ * The history of a run on several processes: requests of clients and their answers, lines that steps wrote outside the
+ * store, and faults of processes and the database. One JSON line each. The checks use nothing else.
  *
- * Moments are milliseconds on the clock that all processes of the machine share and that nobody sets: what ended
- * before something else began did so in truth.
+ * Times are milliseconds on the machine's monotonic clock, which all processes share, so they are comparable.
  */
 import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,18 +10,18 @@ import type { TaskId } from '../../../src/index.ts';
 
 export type Status = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled';
 
-/** What a client is shown of a task. */
+/** A task as a client saw it. */
 export interface Seen {
   readonly status: Status;
   readonly updatedAt: string;
   readonly progress: number;
-  /** The keys of the questions that are open. */
+  /** The keys of open questions. */
   readonly questions: readonly string[];
-  /** As it came, if the task has ended. */
+  /** The raw result, if the task has ended. */
   readonly result?: string;
 }
 
-/** A request: when it was sent, when its answer was there (null if none came), and who answered. */
+/** A request: when it was sent, when its answer arrived (null if none did), and the server. */
 interface Request {
   readonly from: number;
   readonly at: number | null;
@@ -31,9 +30,9 @@ interface Request {
 
 export type Ordered = { readonly what: 'ordered'; readonly key: string; readonly at: number };
 export type Created = Request & { readonly what: 'created'; readonly key: string; readonly task: TaskId };
-/** `seen` is null if the server said that there is no such task. */
-export type Looked = Request & {
-  readonly what: 'looked';
+/** `seen` is null if the server did not find the task. */
+export type Polled = Request & {
+  readonly what: 'polled';
   readonly task: TaskId;
   readonly at: number;
   readonly seen: Seen | null;
@@ -46,7 +45,7 @@ export type Answered = Request & {
 };
 export type Cancelled = Request & { readonly what: 'cancelled'; readonly task: TaskId };
 
-/** A subscription to one task begins, speaks, and ends: by our own hand, or broken. */
+/** A subscription to one task is opened, receives notifications, and is closed by us or cut. */
 export type Opened = {
   readonly what: 'opened';
   readonly stream: number;
@@ -54,8 +53,8 @@ export type Opened = {
   readonly server: string;
   readonly at: number;
 };
-export type Told = {
-  readonly what: 'told';
+export type Notified = {
+  readonly what: 'notified';
   readonly stream: number;
   readonly task: TaskId;
   readonly at: number;
@@ -68,13 +67,13 @@ export type Closed = {
   readonly by: 'us' | 'them';
 };
 
-/** A step begins, and has done what it does. Both lines of one attempt bear the same nonce. */
+/** An attempt of a step starts and is done. Both lines have the same nonce. */
 export type Attempt = Began | Did;
 export type Began = AttemptLine & { readonly what: 'began' };
 export type Did = AttemptLine & { readonly what: 'did' };
 interface AttemptLine {
   readonly task: TaskId;
-  /** The task that somebody ordered: this one, or the one whose subtask this is. */
+  /** The root: the ordered task. */
   readonly root: TaskId;
   readonly step: string;
   readonly attempt: number;
@@ -82,11 +81,11 @@ interface AttemptLine {
   readonly process: string;
   readonly at: number;
   readonly nonce: string;
-  /** Which attempt of each earlier step the handler had been given: only what was committed is given to it. */
+  /** The nonces of earlier steps that the handler received: these were committed. */
   readonly knows: Readonly<Record<string, string>>;
-  /** The answer that the handler had heard before it came here. */
-  readonly heard?: string;
-  /** By how much the timer before it was late, in milliseconds by the clock on the wall. */
+  /** The answer that the handler received before this step. */
+  readonly received?: string;
+  /** The lateness of the timer before it, in milliseconds on the wall clock. */
   readonly lateMs?: number;
 }
 
@@ -94,18 +93,18 @@ export type Fate = {
   readonly what: 'fate';
   readonly process: string;
   readonly role: 'server' | 'worker';
-  /** A process that was stopped, or whose event loop is blocked, is `continued` later, unless it is killed first. */
+  /** A stopped or blocked process is `continued` later, unless it is killed first. */
   readonly fate: 'ready' | 'killed' | 'stopped' | 'blocked' | 'continued' | 'ended';
   readonly at: number;
 };
-/** The wall clock of a process was set to the true time plus so much. */
+/** The wall clock of a process was set to the true time plus an offset. */
 export type Clock = {
   readonly what: 'clock';
   readonly process: string;
   readonly offsetMs: number;
   readonly at: number;
 };
-/** The database was away from `from` until `at`, or so many connections to it were cut. */
+/** The database was unavailable from `from` until `at`, or some connections to it were cut. */
 export type Trouble = {
   readonly what: 'restarted' | 'cut';
   readonly from: number;
@@ -113,7 +112,7 @@ export type Trouble = {
   readonly connections?: number;
 };
 
-/** A cross-check through the port of the store: a commit that a subscriber heard of, and a task as it was in the end. */
+/** For the cross-check with the store: a commit from the change feed, and a task at the end. */
 export type Commit = {
   readonly what: 'commit';
   readonly task: TaskId;
@@ -124,18 +123,18 @@ export type Stored = {
   readonly what: 'stored';
   readonly task: TaskId;
   readonly version: number;
-  /** The calls that the entries of its journal settle. */
+  /** The calls settled by the entries of its journal. */
   readonly settled: readonly number[];
 };
 
 export type Entry =
   | Ordered
   | Created
-  | Looked
+  | Polled
   | Answered
   | Cancelled
   | Opened
-  | Told
+  | Notified
   | Closed
   | Began
   | Did
@@ -147,12 +146,12 @@ export type Entry =
 
 export type History = readonly Entry[];
 
-/** Now, on the clock that all processes of this machine share. */
+/** The current time on the machine's monotonic clock. */
 export function moment(): number {
   return Number(process.hrtime.bigint() / 1_000n) / 1_000;
 }
 
-/** Writes lines into a file of its own in the folder, each of them whole and at once: a kill takes nothing back. */
+/** Appends lines to its own file in the folder, each with one write, so that a kill loses none. */
 export class HistoryFile {
   readonly #path: string;
 
@@ -165,7 +164,7 @@ export class HistoryFile {
   }
 }
 
-/** Everything that was written into the folder, in the order of time. */
+/** All entries of the folder in order of time. */
 export function readHistory(folder: string): History {
   const entries = readdirSync(folder)
     .filter((file) => file.endsWith('.jsonl'))
@@ -173,7 +172,7 @@ export function readHistory(folder: string): History {
   return entries.toSorted((a, b) => whenOf(a) - whenOf(b));
 }
 
-/** Whether a process is in a step right now, by the last lines that it wrote. */
+/** Whether a process is in a step, according to its last lines. */
 export function isInStep(folder: string, process: string): boolean {
   const path = join(folder, `${process}.jsonl`);
   if (!existsSync(path)) return false;
@@ -182,7 +181,7 @@ export function isInStep(folder: string, process: string): boolean {
   return lines.some(({ what, nonce }) => what === 'began' && !done.has(nonce));
 }
 
-/** Of a process that was killed while it wrote, half a line may be left: what it told of did not come about. */
+/** A process that was killed during a write may leave half a line, which is ignored. */
 function entryIn(text: string): Entry[] {
   try {
     return [JSON.parse(text)];

@@ -1,4 +1,4 @@
-/** One process of the cluster, a server or a worker, until it is killed or told to stop. */
+/** One process of the cluster, a server or a worker, until it is killed or stopped. */
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { McpServer } from '@modelcontextprotocol/server';
@@ -14,13 +14,13 @@ export interface MemberOptions {
   readonly name: string;
   readonly role: 'server' | 'worker';
   readonly store: string;
-  /** Where its steps write their lines. */
+  /** The folder for the lines of its steps. */
   readonly folder: string;
   readonly run: string;
   readonly concurrency?: number;
-  /** Other than by default. */
+  /** Overrides the default. */
   readonly lease?: Duration;
-  /** By how much its wall clock is off. */
+  /** The offset of its wall clock. */
   readonly clockMs?: number;
 }
 
@@ -29,12 +29,12 @@ export type Order =
   | { readonly order: 'block'; readonly ms: number }
   | { readonly order: 'clock'; readonly ms: number };
 
-export type Said =
+export type MemberMessage =
   | { readonly kind: 'ready'; readonly url?: string }
   | { readonly kind: 'log'; readonly entry: LogEntry }
   | { readonly kind: 'failed'; readonly error: string };
 
-/** `through` stands between the engine and its database: a test may hand in one that is broken. */
+/** `through` wraps the database, so that a test can break it. */
 export async function join(through: (database: Database) => Database = (database) => database) {
   const options: MemberOptions = JSON.parse(process.argv[2]!);
   const { name, role, store, folder, run, concurrency = 32, lease, clockMs = 0 } = options;
@@ -48,9 +48,9 @@ export async function join(through: (database: Database) => Database = (database
     if (order.order === 'clock') moveClock(order.ms);
     if (order.order === 'block') block(order.ms);
   });
-  // Nobody may outlive the run: its end closes our standard input.
+  // The end of the run closes our standard input, and ends this process.
   input.on('close', () => process.exit(1));
-  /** Written down here: nobody else knows when it began. */
+  /** Recorded here, because only this process knows when the block starts. */
   const block = (ms: number) => {
     history.add({ what: 'fate', process: name, role, fate: 'blocked', at: moment() });
     blockLoop(ms);
@@ -62,17 +62,17 @@ export async function join(through: (database: Database) => Database = (database
       tools: clusterTools({ history, process: name, run }),
       limits: withoutLimits,
       log: (entry) => {
-        if (entry.level === 'warn' || entry.level === 'error') say({ kind: 'log', entry });
+        if (entry.level === 'warn' || entry.level === 'error') send({ kind: 'log', entry });
       },
     });
     let end = () => tasks.close();
     if (role === 'server') {
       const served = await serveHttp(tasks, factory, { port: 0, auth: { verifier }, onError: () => {} });
       end = () => served.stop();
-      say({ kind: 'ready', url: served.url });
+      send({ kind: 'ready', url: served.url });
     } else {
       await tasks.work({ concurrency, ...(lease !== undefined && { lease }) });
-      say({ kind: 'ready' });
+      send({ kind: 'ready' });
     }
     await stop.promise;
     await end();
@@ -84,12 +84,12 @@ export async function join(through: (database: Database) => Database = (database
       return mcp;
     }
   } catch (error) {
-    say({ kind: 'failed', error: (error as Error).stack ?? String(error) });
+    send({ kind: 'failed', error: (error as Error).stack ?? String(error) });
     process.exit(1);
   }
 }
 
-/** Whoever knocks is let in, under the name that it gives. */
+/** Accepts every token and uses it as the name of the client. */
 const verifier = {
   verifyAccessToken: async (token: string) => ({
     token,
@@ -99,7 +99,7 @@ const verifier = {
   }),
 };
 
-function say(line: Said): void {
+function send(line: MemberMessage): void {
   writeSync(1, `${JSON.stringify(line)}\n`);
 }
 

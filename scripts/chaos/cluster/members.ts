@@ -1,4 +1,4 @@
-/** The processes of the cluster: started, killed, stopped for a while, continued and replaced. Every fate is recorded. */
+/** The processes of the cluster: starts, kills, stalls and replaces them, and records all of it. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { LogEntry } from '../../../src/index.ts';
 import { Child } from '../../../test/kit/child.ts';
@@ -6,18 +6,18 @@ import type { Random } from '../../../test/kit/random.ts';
 import { Peer } from '../../../test/techniques/load/peer.ts';
 import type { Problem } from '../problem.ts';
 import { type Fate, type HistoryFile, moment } from './history.ts';
-import type { MemberOptions, Order, Said } from './member.ts';
+import type { MemberMessage, MemberOptions, Order } from './member.ts';
 
 type Role = MemberOptions['role'];
 
 export interface Member {
   readonly name: string;
   readonly role: Role;
-  readonly child: Child<Said>;
+  readonly child: Child<MemberMessage>;
   readonly ready: Promise<void>;
-  /** Of a server that is ready. */
+  /** Present on a server that is ready. */
   peer?: Peer;
-  /** It was killed, or has ended. */
+  /** It was killed or has exited. */
   isGone: boolean;
   isStalled: boolean;
 }
@@ -26,20 +26,20 @@ export type CommonOptions = Omit<MemberOptions, 'name' | 'role' | 'clockMs'>;
 
 const preload = import.meta.resolve('../../../test/techniques/chaos/movable-clock.ts');
 
-const longestStopMs = 20_000;
+const maxStopMs = 20_000;
 
 export class Members {
   readonly problems: Problem[] = [];
-  /** What workers said in their logs, by the name of the process. */
+  /** Log entries of workers, with the name of the process. */
   readonly logs: { readonly process: string; readonly entry: LogEntry }[] = [];
   kills = 0;
   readonly #options: CommonOptions;
   readonly #history: HistoryFile;
   readonly #program: string;
-  readonly #places: Record<Role, Member[]> = { server: [], worker: [] };
+  readonly #members: Record<Role, Member[]> = { server: [], worker: [] };
   #started = 0;
   #isOver = false;
-  /** By how much the clocks of processes are off that are not named otherwise. */
+  /** The default clock offset of processes. */
   #clockMs = 0;
 
   constructor(options: CommonOptions, history: HistoryFile, program = import.meta.resolve('./member.ts')) {
@@ -48,32 +48,32 @@ export class Members {
     this.#program = program;
   }
 
-  /** Starts as many of each, and resolves when all of them are ready. */
+  /** Starts the processes of each role, and resolves when all of them are ready. */
   async start(sizes: Readonly<Record<Role, number>>): Promise<void> {
     for (const role of ['server', 'worker'] as const)
-      for (let n = 0; n < sizes[role]; n++) this.#places[role].push(this.#start(role));
+      for (let n = 0; n < sizes[role]; n++) this.#members[role].push(this.#start(role));
     await Promise.all(this.all.map(({ ready }) => ready));
   }
 
   get all(): Member[] {
-    return [...this.#places.server, ...this.#places.worker];
+    return [...this.#members.server, ...this.#members.worker];
   }
 
   of(role: Role): readonly Member[] {
-    return this.#places[role];
+    return this.#members[role];
   }
 
-  /** A server that is believed to be there. Rejects when it is all over. */
+  /** A random server that is probably alive. Rejects when the run is over. */
   async anyServer(random: Random): Promise<Member & { readonly peer: Peer }> {
     for (;;) {
       if (this.#isOver) throw new Error('The run is over.');
-      const member = random.oneOf(this.#places.server);
+      const member = random.oneOf(this.#members.server);
       if (member.peer) return member as Member & { readonly peer: Peer };
       await pause(20);
     }
   }
 
-  /** `kill -9` at the same moment; after a while others take their places. Resolves when these are ready. */
+  /** Sends `kill -9` to all at once and replaces them after a while. Resolves when the replacements are ready. */
   async kill(members: readonly Member[], downMs: number): Promise<void> {
     for (const member of members) {
       this.kills++;
@@ -97,7 +97,7 @@ export class Members {
     member.child.go();
   }
 
-  /** Stops the process with SIGSTOP, or its event loop only, for so long; it may be killed meanwhile. */
+  /** Stops the process with SIGSTOP, or blocks its event loop, for `ms`. It may be killed in the meantime. */
   async stall(member: Member, how: 'stop' | 'block', ms: number): Promise<void> {
     member.isStalled = true;
     if (how === 'stop') this.stop(member);
@@ -107,7 +107,7 @@ export class Members {
     member.isStalled = false;
   }
 
-  /** Sets the clocks of these processes to the true time plus so much; of all, those to come included, if none is named. */
+  /** Sets the clocks of some processes to the true time plus `ms`; without `some`, of all current and future ones. */
   moveClocks(ms: number, some?: readonly Member[]): void {
     if (!some) this.#clockMs = ms;
     for (const member of some ?? this.all) {
@@ -117,17 +117,17 @@ export class Members {
     }
   }
 
-  /** Tells everybody to stop, and expects that they do. */
+  /** Stops all processes and checks that they exit. */
   async stopAll(): Promise<void> {
     await Promise.all(
       this.all.map(async (member) => {
         this.#record(member, 'ended');
         this.#order(member, { order: 'stop' });
-        const exit = await Promise.race([member.child.exit, pause(longestStopMs, undefined, { ref: false })]);
+        const exit = await Promise.race([member.child.exit, pause(maxStopMs, undefined, { ref: false })]);
         const { code, signal } = exit ?? (await member.child.kill());
         if (code !== 0)
           this.#complain(
-            `${member.name} ended with code ${code} and signal ${signal} when it was told to stop. ${member.child.complaints}`,
+            `${member.name} ended with code ${code} and signal ${signal} when it was stopped. ${member.child.complaints}`,
           );
       }),
     );
@@ -142,16 +142,16 @@ export class Members {
   #start(role: Role): Member {
     const name = `${role}-${++this.#started}`;
     const ready = Promise.withResolvers<void>();
-    const hear = (said: Said) => {
-      if (said.kind === 'log') this.logs.push({ process: name, entry: said.entry });
-      if (said.kind === 'failed') this.#complain(`${name} failed: ${said.error}`);
-      if (said.kind !== 'ready') return;
-      if (said.url !== undefined) member.peer = new Peer(said.url, { token: this.#options.run });
+    const onMessage = (message: MemberMessage) => {
+      if (message.kind === 'log') this.logs.push({ process: name, entry: message.entry });
+      if (message.kind === 'failed') this.#complain(`${name} failed: ${message.error}`);
+      if (message.kind !== 'ready') return;
+      if (message.url !== undefined) member.peer = new Peer(message.url, { token: this.#options.run });
       this.#record(member, 'ready');
       ready.resolve();
     };
     const options = { ...this.#options, name, role, clockMs: this.#clockMs };
-    const child = new Child<Said>(this.#program, options, hear, { imports: [preload] });
+    const child = new Child<MemberMessage>(this.#program, options, onMessage, { imports: [preload] });
     const member: Member = { name, role, child, ready: ready.promise, isGone: false, isStalled: false };
     void child.exit.then(({ code, signal }) => {
       member.isGone = true;
@@ -159,7 +159,7 @@ export class Members {
       delete member.peer;
       if (signal !== 'SIGKILL' && code !== 0)
         this.#complain(
-          `${name} ended by itself, with code ${code} and signal ${signal}. ${child.complaints}`,
+          `${name} exited unexpectedly, with code ${code} and signal ${signal}. ${child.complaints}`,
         );
       ready.resolve();
     });
@@ -167,9 +167,9 @@ export class Members {
   }
 
   #replace(member: Member): Member {
-    const place = this.#places[member.role].indexOf(member);
+    const index = this.#members[member.role].indexOf(member);
     const next = this.#start(member.role);
-    this.#places[member.role][place] = next;
+    this.#members[member.role][index] = next;
     return next;
   }
 

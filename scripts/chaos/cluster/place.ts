@@ -1,12 +1,12 @@
-/** Where the tasks of a run are kept, and what can be done to that place. */
+/** The store of a run, and the faults that can be injected into it. */
 import type { Random } from '../../../test/kit/random.ts';
 
 export interface Place {
   /** The URL of the store. */
   readonly url: string;
-  /** Cuts some of the connections that the cluster has, and says how many. */
+  /** Cuts some connections of the cluster, and returns how many. */
   cut?(random: Random): Promise<number>;
-  /** As `pg_ctl restart -m immediate` does. */
+  /** Restarts the server like `pg_ctl restart -m immediate`. */
   restart?(): Promise<void>;
   remove(): Promise<void>;
 }
@@ -15,7 +15,7 @@ export function sqlitePlace(file: string): Place {
   return { url: `sqlite:${file}`, remove: async () => {} };
 }
 
-/** A Postgres of its own, which goes with it; its processes reach it through PgBouncer if they are to. */
+/** Starts a Postgres server for the run, optionally with PgBouncer in front of it. */
 export async function ownPostgres({ pgbouncer = false } = {}): Promise<Place> {
   const { startPostgres } = await import('../../../test/postgres/server.ts');
   const server = await startPostgres();
@@ -36,7 +36,7 @@ export async function ownPostgres({ pgbouncer = false } = {}): Promise<Place> {
   return { ...place, url: bouncer.url, remove };
 }
 
-/** A database on a server that others may use: it is not restarted. What the run makes stays there. */
+/** A database on an existing server, which is not restarted. The data of the run stays there. */
 export function postgresPlace(url: string): Place {
   return {
     url,

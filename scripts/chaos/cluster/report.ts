@@ -1,5 +1,5 @@
-/** What a run on a cluster came to, in numbers. */
-import { counts, told } from '../problem.ts';
+/** The results of a run on a cluster in numbers. */
+import { counts, problemText } from '../problem.ts';
 import type { Verdict } from './check-history.ts';
 import type { Faults } from './faults.ts';
 import type { History } from './history.ts';
@@ -24,11 +24,11 @@ export interface ClusterReport {
   readonly takeOvers: number;
   readonly undisturbedTakeOvers: number;
   readonly medianTakeOverMs: number;
-  readonly longestTakeOverMs: number;
-  readonly longestTakeOverFromStoppedMs: number;
-  /** Whatever else befell the cluster in between. */
-  readonly longestDisturbedTakeOverMs: number;
-  /** Passes that found another worker in their place and could commit no more, as the logs of the workers tell. */
+  readonly maxTakeOverMs: number;
+  readonly maxTakeOverFromStoppedMs: number;
+  /** Including those with other faults in between. */
+  readonly maxDisturbedTakeOverMs: number;
+  /** Passes that could not commit because another worker had taken over, according to the logs of the workers. */
   readonly superseded: number;
   readonly seconds: number;
   readonly lost: number;
@@ -68,15 +68,15 @@ export function reportOf(parts: {
     takeOvers: takeOvers.length,
     undisturbedTakeOvers: undisturbed('killed').length,
     medianTakeOverMs: median(undisturbed('killed')),
-    longestTakeOverMs: longest(undisturbed('killed')),
-    longestTakeOverFromStoppedMs: longest(undisturbed('stopped')),
-    longestDisturbedTakeOverMs: longest(takeOvers.map(({ ms }) => ms)),
+    maxTakeOverMs: longest(undisturbed('killed')),
+    maxTakeOverFromStoppedMs: longest(undisturbed('stopped')),
+    maxDisturbedTakeOverMs: longest(takeOvers.map(({ ms }) => ms)),
     superseded: members.logs.filter(({ entry }) => entry.event === 'superseded').length,
     seconds,
     lost,
     repeatedSteps: repeated,
     brokenInvariants: broken,
-    problems: problems.map(told),
+    problems: problems.map(problemText),
   };
 }
 

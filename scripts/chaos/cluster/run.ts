@@ -1,4 +1,4 @@
-/** One run of chaos on a cluster: two servers, three workers, one database, many clients; then the verdict. */
+/** One chaos run on a cluster: two servers, three workers, one database and many clients; then the checks. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { newId } from '../../../src/model/id.ts';
 import { seededRandom } from '../../../test/kit/random.ts';
@@ -18,14 +18,14 @@ export interface ClusterOptions {
   /** An empty folder for the history. */
   readonly folder: string;
   readonly seed: number;
-  /** Errands, each with two subtasks. There are more if the kills take longer than they do. */
+  /** The minimum number of errands, each with two subtasks. More are ordered until all faults have happened. */
   readonly errands: number;
   readonly faults: FaultPlan;
-  /** The lease of the workers; the default of the store unless told. */
+  /** The lease of the workers; by default that of the store. */
   readonly leaseMs?: number;
-  /** How soon work must go on elsewhere; unless told, by the lease. */
+  /** How soon another worker must take over; the default depends on the lease. */
   readonly bounds?: TakeOverBounds;
-  readonly tell?: (progress: ClusterProgress) => void;
+  readonly onProgress?: (progress: ClusterProgress) => void;
 }
 
 export interface ClusterProgress {
@@ -41,12 +41,12 @@ export interface JudgedCluster {
 }
 
 const sizes = { server: 2, worker: 3 };
-/** Errands under way at the same time: as many as that, and as few when the kills are behind with their part. */
-const fleet = { most: 30, least: 10 };
+/** Errands at the same time: fewer while too few processes have been killed. */
+const concurrentErrands = { max: 30, min: 10 };
 const finishWithinMs = 120_000;
 
 export async function unleashOnCluster(options: ClusterOptions): Promise<JudgedCluster> {
-  const { place, folder, seed, errands, faults: plan, tell = () => {} } = options;
+  const { place, folder, seed, errands, faults: plan, onProgress = () => {} } = options;
   const leaseMs = options.leaseMs ?? (place.url.startsWith('sqlite:') ? 15_000 : 10_000);
   const started = moment();
   const run = `cluster-${newId().slice(0, 12)}`;
@@ -58,17 +58,19 @@ export async function unleashOnCluster(options: ClusterOptions): Promise<JudgedC
   const faults = new Faults({ members, place, random: random(0), history, folder, leaseMs });
   const orders = random(1);
   const callers: Caller[] = [];
-  const underWay = new Set<Promise<void>>();
+  const inProgress = new Set<Promise<void>>();
   let isCalm = false;
   const progress = () => ({
     kills: members.kills,
     ordered: callers.length,
     finished: callers.filter(({ isDone }) => isDone).length,
   });
-  const keepUnderWay = async () => {
+  const keepBusy = async () => {
     while (callers.length < errands || !isCalm) {
       const share = (members.kills + 1) / (plan.kills + 1);
-      if (underWay.size < (callers.length < share * errands ? fleet.most : fleet.least)) {
+      if (
+        inProgress.size < (callers.length < share * errands ? concurrentErrands.max : concurrentErrands.min)
+      ) {
         const caller = new Caller({
           members,
           history,
@@ -76,24 +78,24 @@ export async function unleashOnCluster(options: ClusterOptions): Promise<JudgedC
           plan: planOf(orders, callers.length + 1),
         });
         callers.push(caller);
-        const running: Promise<void> = caller.run().finally(() => underWay.delete(running));
-        underWay.add(running);
+        const running: Promise<void> = caller.run().finally(() => inProgress.delete(running));
+        inProgress.add(running);
       }
       await pause(40);
     }
   };
   try {
     await members.start(sizes);
-    const ordering = keepUnderWay();
+    const ordering = keepBusy();
     await pause(500);
-    await faults.unleash(plan, () => tell(progress()));
+    await faults.unleash(plan, () => onProgress(progress()));
     isCalm = true;
     await Promise.race([
-      ordering.then(() => Promise.all(underWay)),
+      ordering.then(() => Promise.all(inProgress)),
       pause(finishWithinMs, undefined, { ref: false }),
     ]);
-    for (const caller of callers) await caller.lookEverywhere();
-    tell(progress());
+    for (const caller of callers) await caller.pollEverywhere();
+    onProgress(progress());
     await members.stopAll();
     await watch.conclude();
   } finally {

@@ -1,7 +1,6 @@
 /**
- * How soon the work of a process that was killed, or stopped, goes on elsewhere: from the moment it befell the process
- * to the next step of each task in whose step it was then. What befell others in between is no excuse for long: after
- * the last of it there is as much time again, and no more.
+ * Measures how soon another worker continues the work of a killed or stopped process: from the fault to the next step
+ * of each task that the process had a step of. Each further fault of the cluster restarts the time limit.
  */
 import type { TaskId } from '../../../src/index.ts';
 import type { Problem } from '../problem.ts';
@@ -12,7 +11,7 @@ export interface TakeOver {
   readonly task: TaskId;
   readonly how: 'killed' | 'stopped';
   readonly ms: number;
-  /** Since whatever else befell the cluster in between; the same as `ms` if nothing did. */
+  /** The time since the last other fault in between; the same as `ms` if there was none. */
   readonly calmMs: number;
 }
 
@@ -21,10 +20,10 @@ export interface TakeOverBounds {
   readonly stopped: number;
 }
 
-/** With default settings of Postgres: a lock tells the dead, and only the heartbeat tells the stopped. */
+/** With the default settings of Postgres: a lock reveals dead workers, but only the heartbeat stopped ones. */
 export const takeOverBounds: TakeOverBounds = { killed: 5_000, stopped: 15_000 };
 
-/** A lock tells the dead, whatever the lease; what is stopped keeps its tasks for a lease. */
+/** A lock reveals dead workers, whatever the lease; a stopped worker keeps its tasks for a lease. */
 export function boundsFor(leaseMs: number): TakeOverBounds {
   return { killed: takeOverBounds.killed, stopped: leaseMs + takeOverBounds.killed };
 }
@@ -47,7 +46,7 @@ export function takeOversIn(
       const held = lines.findLast(({ at }) => at < hit);
       if (held?.process !== process || (did.get(held.nonce) ?? Number.POSITIVE_INFINITY) < hit) continue;
       const next = lines.find(({ at, pass }) => at > hit && pass > held.pass)?.at;
-      // A process that was stopped for less may go on itself.
+      // A process that was stopped for less time may continue the task itself.
       const until = Math.min(next ?? Number.POSITIVE_INFINITY, back ?? Number.POSITIVE_INFINITY);
       if (until === back && back - hit <= bounds[fate]) continue;
       if (until < Number.POSITIVE_INFINITY) {
@@ -57,7 +56,7 @@ export function takeOversIn(
         problems.push({
           kind: 'lost',
           task,
-          text: `was in ${held.step} when ${process} was ${fate}, and never went on`,
+          text: `was in ${held.step} when ${process} was ${fate}, and never resumed`,
         });
     }
   }
@@ -70,11 +69,11 @@ export function lateTakeOvers(takeOvers: readonly TakeOver[], bounds = takeOverB
     .map(({ task, how, ms, calmMs }) => ({
       kind: 'broken',
       task,
-      text: `went on only ${Math.round(ms)} ms after its process was ${how}, ${Math.round(calmMs)} ms of them undisturbed`,
+      text: `resumed only ${Math.round(ms)} ms after its process was ${how}, ${Math.round(calmMs)} ms of them undisturbed`,
     }));
 }
 
-/** What may delay a take-over: the end of another worker, of a time without any, moved clocks, trouble with the database. */
+/** Faults that may delay a take-over: other workers that die or return, moved clocks, an unavailable database. */
 function troublesIn(history: History): number[] {
   const fates = of(history, 'fate').filter(({ role }) => role === 'worker');
   const alive = new Set<string>();
@@ -96,8 +95,8 @@ function troublesIn(history: History): number[] {
   ];
 }
 
-/** The roots that were asked to end, and did so by that. */
+/** The roots that ended as cancelled. */
 function cancelledIn(history: History): Set<TaskId> {
-  const ended = of(history, 'looked').filter(({ seen }) => seen?.status === 'cancelled');
+  const ended = of(history, 'polled').filter(({ seen }) => seen?.status === 'cancelled');
   return new Set(ended.map(({ task }) => task));
 }

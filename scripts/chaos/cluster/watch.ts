@@ -1,11 +1,11 @@
-/** The cross-check: what the port of the store tells of the same run, to a process that nobody kills. */
+/** For the cross-check: records the change feed and the final tasks of the store in a process that is never killed. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { batchIn } from '../../../src/engine/replay/journal.ts';
 import type { Database, TaskId } from '../../../src/index.ts';
 import { type HistoryFile, moment } from './history.ts';
 
-/** How long the feed may be behind when everything has ended. */
-const behindMs = 5_000;
+/** How long the feed may lag after the last task has ended. */
+const maxLagMs = 5_000;
 
 export class Watch {
   readonly stop: () => void;
@@ -22,14 +22,14 @@ export class Watch {
     });
   }
 
-  /** Writes down everything as it is stored in the end, when the feed has told of it all. */
+  /** Records all tasks as stored at the end, after the feed has caught up. */
   async conclude(): Promise<void> {
     const { store } = this.#database;
     const started = moment();
     for (const id of this.#versions.keys()) {
       const task = await store.get(id);
       if (!task) continue;
-      while (this.#versions.get(id) !== task.version && moment() - started < behindMs) await pause(50);
+      while (this.#versions.get(id) !== task.version && moment() - started < maxLagMs) await pause(50);
       const [, ...batches] = await store.journal(id);
       const settled = batches.flatMap((batch) => batchIn(batch).entries.map(({ call }) => call));
       this.#history.add({ what: 'stored', task: id, version: task.version, settled });

@@ -1,25 +1,25 @@
-/** A question that a subtask asks, in a real browser: from the overview, and from the list, to its form. */
+/** Answers a question of a subtask in a real browser: from the overview and the list to its form. */
 import { beforeAll, expect, test } from 'vitest';
 import { askedBelow } from '../../operator/stage.ts';
 import type { Chromium } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
-import { rowOf, startDesk } from './desk.ts';
+import { rowOf, startDashboard } from './dashboard.ts';
 
 let chromium: Chromium;
 beforeAll(async () => {
   chromium = await sharedChromium();
 });
 
-test('while one looks, a subtask asks; the overview shows it, and a click leads to its form', async () => {
-  const server = await startDesk({ works: false });
+test('a question of a subtask appears in the overview, and a click leads to its form', async () => {
+  const server = await startDashboard({ works: false });
   const { tasks } = server;
   await tasks.work();
   const context = await chromium.context();
   const [overview, list] = [await context.newPage(), await context.newPage()];
   await overview.goto(server.address());
   await list.goto(server.address('?view=tasks&status=waiting'));
-  await overview.getByText('No task in the last hour').waitFor();
-  await list.getByText('No task matches').waitFor();
+  await overview.getByText('No tasks in the last hour').waitFor();
+  await list.getByText('No matching tasks').waitFor();
 
   const { id } = await tasks.create('delegate');
   const child = await askedBelow(tasks, id);
@@ -29,7 +29,7 @@ test('while one looks, a subtask asks; the overview shows it, and a click leads 
   const waiting = overview.getByRole('region', { name: 'Waiting for a person' });
   await waiting.getByText('subtask').waitFor();
   await expect
-    .poll(() => overview.locator('.figure[data-standing="waiting"] .figure-value').innerText())
+    .poll(() => overview.locator('.figure[data-status="waiting"] .figure-value').innerText())
     .toBe('1');
   await waiting.getByText('approve').click();
   await expect.poll(() => overview.url()).toContain(`?task=${child}`);

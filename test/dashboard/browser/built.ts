@@ -1,4 +1,4 @@
-/** The dashboard as its sources are now: tests of pages must not judge what was built some time ago. */
+/** Builds the dashboard from the current sources, so that tests of pages do not run against an old build. */
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ const dist = join(root, 'dashboard/dist');
 const parts = ['index.html', 'vite.config.ts', 'public', 'src'].map((name) => `dashboard/${name}`);
 const sources = [...parts, 'src'];
 
-/** Builds it if anything is newer than what was built. */
+/** Builds the dashboard if any source is newer than the last build. */
 export async function builtDashboard(): Promise<void> {
   const builtAt = await changedAt(join(dist, 'index.html')).catch(() => 0);
   const times = await Promise.all(sources.map((source) => changedAt(join(root, source))));
@@ -20,14 +20,14 @@ export async function builtDashboard(): Promise<void> {
   const vite = join(root, 'node_modules/vite/bin/vite.js');
   const args = ['build', join(root, 'dashboard'), '--outDir', folder, '--emptyOutDir', '--logLevel', 'warn'];
   await promisify(execFile)(process.execPath, [vite, ...args], { env });
-  // Names of assets change with what is in them and the page comes last, so that those who are served meanwhile, or
-  // build the same at the same time, never see half of it.
+  // Asset names contain a hash and the page is copied last, so that a server or a concurrent build never sees a partial
+  // build.
   await cp(join(folder, 'assets'), join(dist, 'assets'), { recursive: true });
   await cp(folder, dist, { recursive: true });
   await rm(folder, { recursive: true });
 }
 
-/** When the file, or the newest in the folder, was last written. */
+/** The modification time of the file, or of the newest file in the folder. */
 async function changedAt(path: string): Promise<number> {
   const here = await stat(path);
   if (!here.isDirectory()) return here.mtimeMs;

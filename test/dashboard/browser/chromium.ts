@@ -1,4 +1,4 @@
-/** A real browser: one for all test files of a run, with a fresh context for each look at the dashboard. */
+/** A real browser: one for all test files of a run, with a fresh context for each test. */
 import { chromium as playwright } from 'playwright-core';
 import { launchBrowser } from '../../kit/browser-server.ts';
 
@@ -7,7 +7,7 @@ export interface Look {
   readonly colours?: 'light' | 'dark';
 }
 
-/** All that pages must look right on. */
+/** All screens and colours on which pages must look right. */
 export const looks: readonly Required<Look>[] = (['desktop', 'phone'] as const).flatMap((screen) =>
   (['light', 'dark'] as const).map((colours) => ({ screen, colours })),
 );
@@ -29,7 +29,7 @@ export async function chromiumAt(url: string, stop = async () => {}) {
   const close = () => browser.close().then(stop);
   return {
     browser,
-    /** A context of its own: no storage, no token, nothing of the ones before. */
+    /** Opens a fresh context without storage or token. */
     context: async ({ screen = 'desktop', colours = 'light' }: Look = {}) => {
       const context = await browser.newContext({
         ...screens[screen],

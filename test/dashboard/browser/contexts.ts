@@ -1,4 +1,4 @@
-/** One Chromium for all tests, and for each of them windows of its own that go with it. */
+/** One Chromium for all tests, with a context for each test that is closed with it. */
 import type { BrowserContext } from 'playwright-core';
 import { beforeAll, onTestFinished } from 'vitest';
 import { urlOf } from '../../kit/ask.ts';
@@ -11,15 +11,15 @@ export async function sharedChromium(): Promise<Chromium> {
   return chromium;
 }
 
-/** To be called once, outside of tests; what it gives makes a context for the test that asks. */
+/** Call once, outside of tests. The returned function opens a context for the current test. */
 export function contexts(): () => Promise<BrowserContext> {
   let chromium: Chromium | undefined;
   beforeAll(async () => {
     chromium = await sharedChromium();
   });
   return async () => {
-    const made = await chromium!.context();
-    onTestFinished(() => made.close());
-    return made;
+    const context = await chromium!.context();
+    onTestFinished(() => context.close());
+    return context;
   };
 }

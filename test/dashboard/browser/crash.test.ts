@@ -1,4 +1,4 @@
-/** A process dies in the middle of a task and another goes on: whoever looks at the page sees both. */
+/** A process dies in the middle of a task and another one takes over: the page shows both. */
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -8,7 +8,7 @@ import { linesOf } from '../../kit/text.ts';
 import { voyage } from '../../kit/voyage.ts';
 import type { Chromium } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
-import { startDesk } from './desk.ts';
+import { startDashboard } from './dashboard.ts';
 
 let chromium: Chromium;
 beforeAll(async () => {
@@ -19,27 +19,27 @@ function startWorker(file: string): Program {
   return untilEnd(new Program(sources(join(import.meta.dirname, '../../kit/voyage.ts'), file)));
 }
 
-test('a crash and its resume show on the timeline, and no step that was done is done again', async () => {
-  const desk = await startDesk({ tools: [voyage], works: false });
-  const folder = dirname(desk.file);
+test('the timeline shows a crash and the resume, and no completed step runs again', async () => {
+  const dashboard = await startDashboard({ tools: [voyage], works: false });
+  const folder = dirname(dashboard.file);
   const input = { log: join(folder, 'log'), gate: join(folder, 'gate') };
   const logged = () => linesOf(input.log);
-  const { id } = await desk.tasks.create(voyage, input);
+  const { id } = await dashboard.tasks.create(voyage, input);
   const context = await chromium.context();
   onTestFinished(() => context.close());
-  const page = await desk.open(context, id);
-  await page.getByText('Has waited for a worker').waitFor();
+  const page = await dashboard.open(context, id);
+  await page.getByText('Waiting for a worker').waitFor();
 
-  const doomed = startWorker(desk.file);
+  const doomed = startWorker(dashboard.file);
   await expect.poll(() => logged().at(-1)).toBe('wait for wind');
   await page.getByRole('button', { name: /^Step round the cape, done/ }).waitFor();
   await doomed.kill();
-  startWorker(desk.file);
+  startWorker(dashboard.file);
 
   await page.locator('.flag-died', { hasText: 'process died' }).waitFor();
   await page.locator('.flag-resumed', { hasText: 'resumed, 3 steps not repeated' }).waitFor();
   expect(await page.locator('.crashes').innerText()).toMatch(
-    /died; it was last heard of at .* resumed .* later, 3 steps not repeated\./,
+    /died; its last activity was at .* resumed .* later, 3 steps not repeated\./,
   );
   expect(await page.locator('.lane[data-kind="process"]').count()).toBe(2);
   expect(await page.locator('.bar-torn').count()).toBeGreaterThan(0);
@@ -57,7 +57,7 @@ test('a crash and its resume show on the timeline, and no step that was done is 
     'moor',
   ]);
 
-  // The same in words, for those who do not see the drawing.
+  // The table has the same facts in words.
   await page.getByRole('button', { name: 'Table' }).click();
   await page.getByRole('cell', { name: /pass 1: its process died/ }).waitFor();
   await page.getByRole('cell', { name: /pass 2: ended the task, 3 steps not repeated/ }).waitFor();

@@ -1,14 +1,14 @@
-/** Where whoever uses no mouse is after what they did: never at the top of the page because a control went away. */
+/** Where the focus is after an action by keyboard: never at the top of the page because a control was removed. */
 import { durableTool } from 'holdfast';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { contexts } from './contexts.ts';
-import { operatorToken, startDesk } from './desk.ts';
+import { operatorToken, startDashboard } from './dashboard.ts';
 
 const context = contexts();
 
-/** What has the focus: its tag, and its name or text. */
+/** The focused element: its tag, and its name or text. */
 const focusIs = (page: Page) =>
   expect.poll(() =>
     page.evaluate(`(() => {
@@ -22,14 +22,14 @@ const twice = durableTool('twice', {}, async (_, task) => {
     await task.ask(key, { message: `The ${key} word?`, schema: z.object({ word: z.string() }) });
 });
 
-test('after an answer the focus is at the questions, and after a cancellation at the task', async () => {
-  const { tasks, open } = await startDesk({ tools: [twice] });
+test('an answer moves the focus to the questions, and a cancellation to the heading of the task', async () => {
+  const { tasks, open } = await startDashboard({ tools: [twice] });
   const { id } = await tasks.create(twice);
   const page = await open(await context(), id);
   await page.getByLabel('word').fill('tide');
   await page.keyboard.press('Enter');
   await page.getByText('The second word?').waitFor();
-  // For a moment nothing may be asked, and that part be gone with its heading.
+  // Between two questions that part of the page may disappear with its heading.
   await focusIs(page).toMatch(/^(H2 Waiting for an answer|H1 twice)$/);
 
   const cancel = page.getByRole('button', { name: 'Cancel', exact: true });
@@ -46,14 +46,14 @@ test('after an answer the focus is at the questions, and after a cancellation at
   await focusIs(page).toBe('H1 twice');
 });
 
-test('a confirmation that was just closed can be opened again at once', async () => {
-  const { tasks, open } = await startDesk({ tools: [twice] });
+test('a confirmation can be opened again right after it was closed', async () => {
+  const { tasks, open } = await startDashboard({ tools: [twice] });
   const { id } = await tasks.create(twice);
   const page = await open(await context(), id);
   const cancel = page.getByRole('button', { name: 'Cancel', exact: true });
   await cancel.click();
   await page.getByRole('button', { name: 'Keep it' }).waitFor();
-  // Within one turn of the page, as two keys in a row may be.
+  // In one turn of the event loop, as two quick key presses may be.
   await page.evaluate(`(async () => {
     const named = (name) => [...document.querySelectorAll('button')].find((one) => one.textContent === name);
     named('Keep it').click();
@@ -63,8 +63,8 @@ test('a confirmation that was just closed can be opened again at once', async ()
   await focusIs(page).toBe('BUTTON Keep it');
 });
 
-test('whoever narrows the list stays at the field, and is at the heading when filters are cleared', async () => {
-  const { tasks, dashboard } = await startDesk({ tools: [twice] });
+test('a filter field keeps the focus, and clearing the filters moves it to the heading', async () => {
+  const { tasks, dashboard } = await startDashboard({ tools: [twice] });
   await tasks.create(twice, undefined, { owner: 'ann' });
   const page = await (await context()).newPage();
   await page.goto(`${dashboard}?view=tasks#token=${operatorToken}`);
@@ -84,8 +84,8 @@ test('whoever narrows the list stays at the field, and is at the heading when fi
   await expect.poll(() => owner.inputValue()).toBe('');
 });
 
-test('a button whose press came to nothing still has the focus', async () => {
-  const { tasks, open, stop } = await startDesk({ tools: [twice] });
+test('a button keeps the focus if its action fails', async () => {
+  const { tasks, open, stop } = await startDashboard({ tools: [twice] });
   const { id } = await tasks.create(twice);
   const page = await open(await context(), id);
   await page.getByText('The first word?').waitFor();

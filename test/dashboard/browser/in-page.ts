@@ -1,6 +1,6 @@
-/** What tests do inside a page. Texts, because types of browsers would be mixed with Node's if they were functions. */
+/** Scripts that tests run in a page. Strings, because functions would mix the browser's types with Node's. */
 
-/** Opens whatever can be opened, until nothing is left, so that everything is in the page. */
+/** Opens everything that can be opened, so that all content is in the page. */
 export const openEverything = `(async () => {
   const closed = () => [
     ...document.querySelectorAll('.lane-name[aria-expanded="false"], .tree-toggle[aria-expanded="false"]'),
@@ -13,7 +13,7 @@ export const openEverything = `(async () => {
   }
 })()`;
 
-/** Elements that nobody but an attack would have put there. */
+/** Elements that only an attack could have added. */
 export const strangers = `[...document.querySelectorAll('#app *')]
   .filter((element) => {
     const isForbidden = element.matches(
@@ -24,7 +24,7 @@ export const strangers = `[...document.querySelectorAll('#app *')]
   })
   .map((element) => element.outerHTML.slice(0, 200))`;
 
-/** Tries what the policy must forbid; gives what it was said to forbid. */
+/** Tries everything that the policy must forbid; returns the directives that were violated. */
 export const tryEverything = `(async () => {
   const blocked = new Set();
   addEventListener('securitypolicyviolation', ({ effectiveDirective }) => blocked.add(effectiveDirective));
@@ -54,7 +54,7 @@ export const overflow = 'document.documentElement.scrollWidth - document.documen
 
 export const focused = 'document.activeElement?.getAttribute("aria-label")';
 
-/** As if the browser's own back button led to a task: nothing is loaded anew. */
+/** Opens a task as the browser's back button does, without loading the page again. */
 export function goTo(id: string): string {
   return `history.pushState(null, '', '?task=${encodeURIComponent(id)}'); dispatchEvent(new PopStateEvent('popstate'))`;
 }

@@ -2,16 +2,16 @@
 import { beforeAll, expect, test } from 'vitest';
 import type { Chromium } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
-import { type Desk, rowOf, startDesk } from './desk.ts';
+import { type Dashboard, rowOf, startDashboard } from './dashboard.ts';
 
 let chromium: Chromium;
 beforeAll(async () => {
   chromium = await sharedChromium();
 });
 
-/** A browser at a page of a new server. */
-async function opened(query: string, prepare: (server: Desk) => Promise<unknown> = async () => {}) {
-  const server = await startDesk({ works: false });
+/** Opens a page of a new server in a browser. */
+async function opened(query: string, prepare: (server: Dashboard) => Promise<unknown> = async () => {}) {
+  const server = await startDashboard({ works: false });
   await prepare(server);
   const context = await chromium.context();
   const page = await context.newPage();
@@ -19,17 +19,17 @@ async function opened(query: string, prepare: (server: Desk) => Promise<unknown>
   return { server, page, [Symbol.asyncDispose]: () => context.close() };
 }
 
-/** Tasks that no worker takes. */
-async function makeMany(server: Desk, count: number): Promise<void> {
+/** Creates tasks that no worker takes. */
+async function createMany(server: Dashboard, count: number): Promise<void> {
   await Promise.all(
     Array.from({ length: count }, (_, name) => server.tasks.create('greet', { name: `${name}` })),
   );
 }
 
-test('a task appears while one looks, and changes in its place', async () => {
+test('a task appears while the list is open, and its row is updated in place', async () => {
   await using stage = await opened('?view=tasks');
   const { server, page } = stage;
-  await page.getByText('No task yet').waitFor();
+  await page.getByText('No tasks yet').waitFor();
   await server.tasks.work();
 
   const { id } = await server.tasks.create('approve');
@@ -58,7 +58,7 @@ test('a plain call is marked as one until it is handed over, in the list and on 
   await page.locator('.task-head').getByText('plain call').waitFor({ state: 'detached' });
 });
 
-test('filters are in the address, and whoever opens it sees the same', async () => {
+test('filters are in the address, which shows the same list elsewhere', async () => {
   await using stage = await opened('?view=tasks', async ({ tasks }) => {
     await tasks.work();
     for (const name of ['a', 'b']) await tasks.outcome((await tasks.create('greet', { name })).id);
@@ -82,7 +82,7 @@ test('filters are in the address, and whoever opens it sees the same', async () 
   expect(await elsewhere.getByRole('button', { name: 'failed' }).getAttribute('aria-pressed')).toBe('true');
   await expect.poll(() => elsewhere.locator('.total').innerText()).toBe('3 tasks');
 
-  // What comes to match shows up, what does not stays away.
+  // New matches appear, other tasks do not.
   await server.tasks.create('greet', { name: 'c' });
   const { id } = await server.tasks.create('break');
   await rowOf(elsewhere, id).waitFor();
@@ -90,8 +90,8 @@ test('filters are in the address, and whoever opens it sees the same', async () 
   await elsewhere.context().close();
 });
 
-test('the keys go from row to row, open a task, search, and say what they do', async () => {
-  await using stage = await opened('?view=tasks', (server) => makeMany(server, 60));
+test('keys move between rows, open a task, search and show the help', async () => {
+  await using stage = await opened('?view=tasks', (server) => createMany(server, 60));
   const { page } = stage;
   await page.locator('.row-link').first().waitFor();
   const focused = () =>
@@ -121,8 +121,8 @@ test('the keys go from row to row, open a task, search, and say what they do', a
   expect(page.url()).toContain(`text=${id}`);
 });
 
-test('nothing moves under somebody who reads further down', async () => {
-  await using stage = await opened('?view=tasks', (server) => makeMany(server, 90));
+test('nothing moves while the user reads further down', async () => {
+  await using stage = await opened('?view=tasks', (server) => createMany(server, 90));
   const { server, page } = stage;
   await page.locator('.row-link').first().waitFor();
   await page.evaluate('scrollTo(0, 1200)');
@@ -132,16 +132,16 @@ test('nothing moves under somebody who reads further down', async () => {
   const before = await inSight();
 
   const { id } = await server.tasks.create('greet', { name: 'new' });
-  const news = page.getByRole('button', { name: '1 new task' });
-  await news.waitFor();
+  const newTasks = page.getByRole('button', { name: '1 new task' });
+  await newTasks.waitFor();
   expect(await inSight()).toBe(before);
-  await news.click();
+  await newTasks.click();
   await rowOf(page, id).waitFor();
   expect(await page.evaluate('scrollY')).toBe(0);
 });
 
-test('pages are loaded as one scrolls, and only the rows in sight exist', async () => {
-  await using stage = await opened('?view=tasks', (server) => makeMany(server, 1_200));
+test('scrolling loads pages, and only visible rows exist', async () => {
+  await using stage = await opened('?view=tasks', (server) => createMany(server, 1_200));
   const { page } = stage;
   await page.locator('.row-link').first().waitFor();
   await expect.poll(() => page.locator('.total').innerText()).toBe('1,200 tasks');
@@ -150,7 +150,7 @@ test('pages are loaded as one scrolls, and only the rows in sight exist', async 
       await page.evaluate('scrollTo(0, document.body.scrollHeight)');
       return page.locator('.list-foot').innerText();
     })
-    .toBe('These are all.');
+    .toBe('End of list.');
   await page.evaluate('scrollTo(0, document.body.scrollHeight)');
   await page.locator('.row[aria-posinset="1200"]').waitFor();
   expect(await page.locator('.row').count()).toBeLessThan(80);

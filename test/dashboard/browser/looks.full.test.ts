@@ -1,4 +1,4 @@
-/** What everybody must be able to read and reach, on every screen and in both colours. */
+/** Accessibility of the overview, list and sign-in on every screen and in both colours. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { AxeResults } from 'axe-core';
@@ -8,21 +8,21 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { until } from '../../kit/until.ts';
 import { type Chromium, looks } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
-import { type Desk, operatorToken, startDesk } from './desk.ts';
+import { type Dashboard, operatorToken, startDashboard } from './dashboard.ts';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 let chromium: Chromium;
-let server: Desk;
+let server: Dashboard;
 beforeAll(async () => {
-  [chromium, server] = await Promise.all([sharedChromium(), startDesk({ works: false })]);
+  [chromium, server] = await Promise.all([sharedChromium(), startDashboard({ works: false })]);
   const { tasks } = server;
   await tasks.work();
-  const made = await Promise.all([
+  const created = await Promise.all([
     ...['Ada', 'Grace', 'Lin'].map((name) => tasks.create('greet', { name }, { owner: name })),
     ...['1', '2'].map((owner) => tasks.create('break', {}, { owner })),
   ]);
-  await Promise.all(made.map(({ id }) => tasks.outcome(id)));
+  await Promise.all(created.map(({ id }) => tasks.outcome(id)));
   const { id } = await tasks.create('approve', {}, { owner: 'somebody-with-a-rather-long-name@example.com' });
   const { id: root } = await tasks.create('delegate');
   await tasks.create('sleep');
@@ -38,18 +38,18 @@ const pages = {
     ready: (page: Page) => page.getByRole('heading', { name: 'Tools' }).waitFor(),
   },
   'the list': { query: '?view=tasks', ready: (page: Page) => page.locator('.row-link').first().waitFor() },
-  'the list of what waits': {
+  'the list of waiting tasks': {
     query: '?view=tasks&status=waiting',
     ready: (page: Page) => page.locator('.kind-sign').waitFor(),
   },
   'a list without tasks': {
     query: '?view=tasks&text=nothing-like-this&age=7d',
-    ready: (page: Page) => page.getByText('No task matches').waitFor(),
+    ready: (page: Page) => page.getByText('No matching tasks').waitFor(),
   },
 };
 
 describe.each(looks)('$screen, $colours', (look) => {
-  test.each(Object.entries(pages))('%s has no serious trouble', async (_, { query, ready }) => {
+  test.each(Object.entries(pages))('%s has no serious issue', async (_, { query, ready }) => {
     const context = await chromium.context(look);
     const page = await context.newPage();
     const complaints: string[] = [];
@@ -63,7 +63,7 @@ describe.each(looks)('$screen, $colours', (look) => {
     await page.goto(server.address(query));
     await ready(page);
     expect(await serious(page)).toEqual([]);
-    // Nothing sticks out sideways.
+    // Nothing is wider than the screen.
     expect(
       await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
     ).toBeLessThanOrEqual(0);
@@ -72,7 +72,7 @@ describe.each(looks)('$screen, $colours', (look) => {
     await context.close();
   });
 
-  test('the sign-in has no serious trouble', async () => {
+  test('the sign-in has no serious issue', async () => {
     const context = await chromium.context(look);
     const page = await context.newPage();
     await page.goto(server.address('', { withToken: false }));
@@ -84,9 +84,9 @@ describe.each(looks)('$screen, $colours', (look) => {
   });
 });
 
-test('the longest name of a tool leaves the numbers beside it in sight', async () => {
+test('a very long tool name leaves the numbers next to it in sight', async () => {
   const long = durableTool('name_'.repeat(25), {}, async () => 'Done.');
-  const { tasks, dashboard } = await startDesk({ tools: [long] });
+  const { tasks, dashboard } = await startDashboard({ tools: [long] });
   await tasks.outcome((await tasks.create(long)).id);
   const context = await chromium.context();
   const page = await context.newPage();
@@ -100,7 +100,7 @@ test('the longest name of a tool leaves the numbers beside it in sight', async (
   await context.close();
 });
 
-test('colours can be chosen, and the choice is kept', async () => {
+test('colours can be chosen, and the choice is stored', async () => {
   const context = await chromium.context({ colours: 'light' });
   const page = await context.newPage();
   await page.goto(server.address());
@@ -117,7 +117,7 @@ test('colours can be chosen, and the choice is kept', async () => {
   await context.close();
 });
 
-/** What axe finds that keeps people out. */
+/** The serious and critical issues that axe finds. */
 async function serious(page: Page): Promise<string[]> {
   await page.evaluate(axe);
   const { violations } = await page.evaluate<AxeResults>('axe.run()');

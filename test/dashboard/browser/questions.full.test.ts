@@ -1,11 +1,11 @@
-/** Questions of every kind, and values of every size, on the page of a task. */
+/** Questions of every kind and large values on the page of a task. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { durableTool } from 'holdfast';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { contexts } from './contexts.ts';
-import { startDesk } from './desk.ts';
+import { startDashboard } from './dashboard.ts';
 
 const context = contexts();
 
@@ -18,7 +18,7 @@ const signIn = durableTool(
   },
 );
 
-/** Where somebody is to sign in, and who came. */
+/** A site to sign in to, and its visits. */
 async function printer(): Promise<{
   host: string;
   url: string;
@@ -38,8 +38,8 @@ async function printer(): Promise<{
   return { host, url: `http://${host}/authorise?state=7f3a`, visits };
 }
 
-test('a question that leads elsewhere shows where, goes there only by a press, and is told when it is done', async () => {
-  const { tasks, open } = await startDesk({ tools: [signIn] });
+test('a question with a URL shows it, opens it only on a click, and is answered with "Done"', async () => {
+  const { tasks, open } = await startDashboard({ tools: [signIn] });
   const { host, url, visits } = await printer();
   const { id } = await tasks.create(signIn, { url });
   const page = await open(await context(), id);
@@ -50,7 +50,7 @@ test('a question that leads elsewhere shows where, goes there only by a press, a
   expect(visits).toEqual([]);
   await link.click();
   await expect.poll(() => visits).toEqual([{ url: '/authorise?state=7f3a' }]);
-  await page.getByRole('button', { name: 'I have done it' }).click();
+  await page.getByRole('button', { name: 'Done' }).click();
   await page.getByText('It was accepted.').waitFor();
 });
 
@@ -65,8 +65,8 @@ const shorten = durableTool('shorten', {}, async (_, task) => {
   return `${(content as { text: string }).text} Kept in ${roots[0]!.uri}.`;
 });
 
-test('what models and clients are asked is shown, and answered as JSON', async () => {
-  const { tasks, open } = await startDesk({ tools: [shorten] });
+test('sampling and roots questions are shown, and answered as JSON', async () => {
+  const { tasks, open } = await startDashboard({ tools: [shorten] });
   const { id } = await tasks.create(shorten);
   const page = await open(await context(), id);
   await page.getByText('Say it in one sentence.').waitFor();
@@ -96,11 +96,11 @@ const long = durableTool(
   async () => `The first line.\n${'a line\n'.repeat(20_000)}The last line.`,
 );
 
-test('a large result is fetched when somebody wants to see it', async () => {
-  const { tasks, open } = await startDesk({ tools: [long] });
+test('a large result is loaded on request', async () => {
+  const { tasks, open } = await startDashboard({ tools: [long] });
   const { id } = await tasks.create(long);
   const page = await open(await context(), id);
-  await page.getByText('The result is large, and was left out.').waitFor();
+  await page.getByText('The result is large and has not been loaded.').waitFor();
   await page.getByRole('button', { name: 'Show all', exact: true }).click();
   await page.getByText('The first line.').waitFor();
   expect(await page.getByText('The last line.').count()).toBe(0);

@@ -1,4 +1,4 @@
-/** Nothing that a tool, a caller or another server says becomes anything but text, and the policy holds if it did. */
+/** Content from tools, callers and other servers is only ever text, and the policy is a second line of defence. */
 
 import { fromJsonSchema } from '@modelcontextprotocol/server';
 import { durableTool } from 'holdfast';
@@ -9,12 +9,12 @@ import type { JsonObject } from '../../../src/model/json.ts';
 import type { TaskDetails } from '../../../src/operator/api.ts';
 import type { Chromium } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
-import { startDesk } from './desk.ts';
+import { startDashboard } from './dashboard.ts';
+import { examples } from './examples.ts';
+import { serveDetails } from './fixed-server.ts';
 import { openEverything, strangers, tryEverything } from './in-page.ts';
-import { stories } from './stories.ts';
-import { tell } from './telling.ts';
 
-/** Texts that would do harm if any of them were taken for anything but a text. */
+/** Texts that are harmful if any of them is interpreted. */
 const attacks: readonly string[] = [
   '<script>window.harmed=1;alert(1)</script>',
   '<img src=x onerror="window.harmed=1;alert(1)">',
@@ -42,7 +42,7 @@ const attacks: readonly string[] = [
   '<noscript><p title="</noscript><img src=x onerror=window.harmed=1>">',
 ];
 
-/** … and what Markdown could make of them. */
+/** The same in Markdown. */
 const markdownAttacks = `# Heading <script>window.harmed=1</script>
 
 [press](javascript:window.harmed=1) [press](data:text/html,<script>window.harmed=1</script>)
@@ -76,7 +76,7 @@ beforeAll(async () => {
   chromium = await sharedChromium();
 });
 
-/** Hears of everything that a page should never do. */
+/** Records everything that a page should never do. */
 async function watched(origin: string): Promise<{ context: BrowserContext; harm: string[] }> {
   const context = await chromium.context();
   onTestFinished(() => context.close());
@@ -141,12 +141,12 @@ const relay = durableTool(
   },
 );
 
-test('hostile arguments, steps, messages, questions and results are shown as the texts that they are', async () => {
-  const desk = await startDesk({ tools: [relay] });
-  const { context, harm } = await watched(new URL(desk.dashboard).origin);
-  const { id } = await desk.tasks.create(relay, { texts: [...attacks], markdown: markdownAttacks });
-  await expect.poll(async () => (await desk.story(id)).questions.length).toBe(1);
-  const page = await desk.open(context, id);
+test('hostile arguments, steps, messages, questions and results are shown as text', async () => {
+  const dashboard = await startDashboard({ tools: [relay] });
+  const { context, harm } = await watched(new URL(dashboard.dashboard).origin);
+  const { id } = await dashboard.tasks.create(relay, { texts: [...attacks], markdown: markdownAttacks });
+  await expect.poll(async () => (await dashboard.story(id)).questions.length).toBe(1);
+  const page = await dashboard.open(context, id);
   await page.locator('.form').waitFor();
   await page.evaluate(openEverything);
   const asked = await page.locator('.question-text').innerText();
@@ -165,17 +165,17 @@ test('hostile arguments, steps, messages, questions and results are shown as the
   expect(harm).toEqual([]);
 });
 
-/** What no server of ours would let through: another might. */
-function hostileStory(attack: string, id: string): TaskDetails {
-  const [first] = stories;
+/** Details that our server would reject, but another one might send. */
+function hostileDetails(attack: string, id: string): TaskDetails {
+  const [first] = examples;
   const text = JSON.stringify(first).replaceAll(
     /"(harbour-7#4121|publish_report|summarise|ann@example.com|Drafting chapter 3 of 4|2026-07-28|tools\/call|Collecting|created)"/g,
     (whole, word) => (word === 'created' ? whole : JSON.stringify(`${word} ${attack}`)),
   );
-  const story = JSON.parse(text) as TaskDetails;
+  const details = JSON.parse(text) as TaskDetails;
   return {
-    ...story,
-    task: { ...story.task, id, problem: attack, blocked: attack },
+    ...details,
+    task: { ...details.task, id, problem: attack, blocked: attack },
     ancestors: [{ id: attack, tool: attack }],
     retryOf: attack,
     outcome: { kind: 'failure', message: attack, data: { [attack]: attack } },
@@ -183,7 +183,7 @@ function hostileStory(attack: string, id: string): TaskDetails {
       {
         key: attack,
         state: 'open',
-        askedAt: story.task.createdAt,
+        askedAt: details.task.createdAt,
         request: {
           kind: 'url',
           message: attack,
@@ -212,9 +212,9 @@ function hostileStory(attack: string, id: string): TaskDetails {
   };
 }
 
-test('names of tools, owners, processes and tasks are texts too, whoever made them up', async () => {
+test('hostile names of tools, owners, processes and tasks are shown as text', async () => {
   const texts = Array.from({ length: 6 }, (_, i) => attacks.slice(i * 4, i * 4 + 4).join(' '));
-  const { origin, pageOf } = await tell(texts.map((text, i) => hostileStory(text, `hostile-${i}`)));
+  const { origin, pageOf } = await serveDetails(texts.map((text, i) => hostileDetails(text, `hostile-${i}`)));
   const { context, harm } = await watched(origin);
   const page = await context.newPage();
   const found: unknown[] = [];
@@ -230,8 +230,8 @@ test('names of tools, owners, processes and tasks are texts too, whoever made th
   expect(harm).toEqual([]);
 });
 
-test('the policy forbids scripts in the page and everything of other hosts, as tried in the browser', async () => {
-  const { pageOf } = await tell(stories);
+test('in the browser, the policy forbids inline scripts and everything from other hosts', async () => {
+  const { pageOf } = await serveDetails(examples);
   const context = await chromium.context();
   onTestFinished(() => context.close());
   const page = await context.newPage();

@@ -1,4 +1,4 @@
-/** Every state that `npm run screens` draws, judged by axe-core, each in one of the four looks. */
+/** Checks every state of `npm run screens` with axe-core, each in one of the four looks. */
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-/** `npm run screens` draws every state of the dashboard; docs/screens/ has a picture of each, and nothing else. */
+/** `npm run screens` takes a picture of every state of the dashboard; docs/screens/ contains exactly these. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
@@ -17,16 +17,16 @@ beforeAll(async () => {
 });
 afterAll(() => studio?.[Symbol.asyncDispose]());
 
-test('every state has its pictures, and every picture its state', () => {
+test('docs/screens/ contains exactly the pictures of all states', () => {
   expect(readdirSync(folder).toSorted()).toEqual(names.toSorted());
 });
 
-test('no two states have pictures of the same name', () => {
+test('the names of pictures are unique', () => {
   expect(new Set(names).size).toBe(names.length);
 });
 
 test.each(['sign-in-wrong-token', 'overview-offline', 'task-crash'])(
-  '%s looks the same whenever its picture is taken, and when the picture is made small',
+  'the picture of %s is reproducible, and looks the same when compressed',
   async (name) => {
     const screen = screens.find((one) => one.name === name)!;
     const look = screen.looks.at(-1)!;
@@ -41,7 +41,7 @@ test.each(['sign-in-wrong-token', 'overview-offline', 'task-crash'])(
   },
 );
 
-/** How large a part of two pictures is different enough to be seen; all of it if they differ in size. */
+/** The share of channels that differ visibly between two pictures; 1 if the sizes differ. */
 function difference(page: Page, one: Buffer, other: Buffer): Promise<number> {
   return page.evaluate<number>(`(async () => {
     const pixels = async (data) => {

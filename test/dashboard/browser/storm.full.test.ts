@@ -1,4 +1,4 @@
-/** Five hundred changes a second for ten seconds: the list stays usable, and neither side gathers more than it shows. */
+/** 500 changes a second for ten seconds: the list stays usable, and neither side buffers more than it shows. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -6,7 +6,7 @@ import type { ChangeMessage } from '../../../src/operator/api.ts';
 import { expectWithin } from '../../kit/within.ts';
 import type { Chromium } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
-import { type Desk, operatorToken, rowOf, startDesk } from './desk.ts';
+import { type Dashboard, operatorToken, rowOf, startDashboard } from './dashboard.ts';
 
 let chromium: Chromium;
 beforeAll(async () => {
@@ -16,13 +16,13 @@ beforeAll(async () => {
 const perSecond = 500;
 const seconds = 10;
 
-test('no task of the main thread takes more than 200 ms of its time', { timeout: 300_000 }, async () => {
-  const server = await startDesk({ works: false });
+test('no main-thread task uses more than 200 ms of CPU time', { timeout: 300_000 }, async () => {
+  const server = await startDashboard({ works: false });
   const context = await chromium.context();
   onTestFinished(() => context.close());
   const page = await context.newPage();
   await page.goto(server.address('?view=tasks'));
-  await page.getByText('No task yet').waitFor();
+  await page.getByText('No tasks yet').waitFor();
 
   const messages = listen(server);
   const longest = await longestTask(page, async () => {
@@ -31,30 +31,33 @@ test('no task of the main thread takes more than 200 ms of its time', { timeout:
     await rowOf(page, id).waitFor();
   });
   const { count, largest, ms } = await messages.stop();
-  // What is told is gathered where it happens: a few messages a second, each of so many tasks at most.
+  // The server collects changes: a few messages a second, each with a limited number of tasks.
   expect(count).toBeLessThanOrEqual(ms / 250 + 5);
   expect(largest).toBeLessThanOrEqual(200);
   expect(await page.locator('.row').count()).toBeLessThan(80);
-  console.log(`The longest task of the main thread took ${longest.toFixed(0)} ms.`);
+  console.log(`The longest main-thread task used ${longest.toFixed(0)} ms.`);
   expectWithin(200, longest);
 });
 
-test('what measures it sees a task that takes long', async () => {
+test('the measurement detects a long task', async () => {
   const context = await chromium.context();
   onTestFinished(() => context.close());
   const page = await context.newPage();
   const longest = await longestTask(page, async () => {
-    await page.evaluate('for (const begun = performance.now(); performance.now() < begun + 2000; );');
+    await page.evaluate('for (const start = performance.now(); performance.now() < start + 2000; );');
   });
   expect(longest).toBeGreaterThan(100);
 });
 
-/** Tasks are made, and every other one is cancelled at once. No worker takes any. */
-async function storm({ tasks }: Desk): Promise<void> {
-  const begun = performance.now();
+/** Creates tasks, and cancels every other one at once. No worker takes any. */
+async function storm({ tasks }: Dashboard): Promise<void> {
+  const startedAt = performance.now();
   let changes = 0;
   while (changes < perSecond * seconds) {
-    const due = Math.min(perSecond * seconds, Math.floor(((performance.now() - begun) / 1_000) * perSecond));
+    const due = Math.min(
+      perSecond * seconds,
+      Math.floor(((performance.now() - startedAt) / 1_000) * perSecond),
+    );
     await Promise.all(
       Array.from({ length: Math.ceil(Math.max(0, due - changes) / 2) }, async () => {
         changes += 2;
@@ -67,13 +70,13 @@ async function storm({ tasks }: Desk): Promise<void> {
   }
 }
 
-/** Hears what the dashboard hears. */
-function listen(server: Desk) {
+/** Receives the same changes as the dashboard. */
+function listen(server: Dashboard) {
   const abort = new AbortController();
-  const begun = performance.now();
+  const startedAt = performance.now();
   let count = 0;
   let largest = 0;
-  const heard = (async () => {
+  const received = (async () => {
     const response = await fetch(server.address('api/changes', { withToken: false }), {
       headers: { authorization: `Bearer ${operatorToken}` },
       signal: abort.signal,
@@ -94,13 +97,13 @@ function listen(server: Desk) {
   return {
     stop: async () => {
       abort.abort();
-      await heard;
-      return { count, largest, ms: performance.now() - begun };
+      await received;
+      return { count, largest, ms: performance.now() - startedAt };
     },
   };
 }
 
-/** By the time that the thread itself worked, as the browser traces it: what others took from it does not count. */
+/** Measured by the thread's CPU time in the browser's trace, so that other processes do not affect it. */
 async function longestTask(page: Page, during: () => Promise<void>): Promise<number> {
   const browser = page.context().browser()!;
   await browser.startTracing(page, { categories: ['toplevel', '__metadata'] });

@@ -1,2 +1,2 @@
-/** The same tests, which assert their time bounds in this lane. */
+/** The same tests; this lane asserts their time limits. */
 import './storm.full.test.ts';

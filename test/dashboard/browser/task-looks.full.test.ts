@@ -1,22 +1,22 @@
-/** The page of a task in all of its states, judged by axe-core on a desktop and a phone, in the light and in the dark. */
+/** Checks the page of a task in all its states with axe-core, on a desktop and a phone, light and dark. */
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Chromium, looks } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
+import { examples } from './examples.ts';
+import { type FixedServer, serveDetails } from './fixed-server.ts';
 import { goTo, overflow } from './in-page.ts';
-import { stories } from './stories.ts';
-import { type Telling, tell } from './telling.ts';
 
 let chromium: Chromium;
-let telling: Telling;
+let server: FixedServer;
 beforeAll(async () => {
-  telling = await tell(stories);
+  server = await serveDetails(examples);
   chromium = await sharedChromium();
 });
 
-/** What a reader does before looking. */
-const deeds: Readonly<Record<string, (page: Page) => Promise<void>>> = {
+/** What a user does before the check. */
+const actions: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   'task-crashed': async (page) => {
     await page.getByRole('button', { name: /^Step fetch the almanac/ }).click();
     await page.getByRole('button', { name: /^Process harbour-7/ }).focus();
@@ -35,14 +35,14 @@ const deeds: Readonly<Record<string, (page: Page) => Promise<void>>> = {
   },
 };
 
-/** Pages that never come so far as to show a task, with what they show. */
+/** Pages that never show a task, with the element that they show instead. */
 const blank: Readonly<Record<string, string>> = {
   'task-unknown': '.state',
   'task-broken': '.state',
   'task-slow': '.loading',
 };
-const everyState = [...stories.map(({ task }) => task.id), ...Object.keys(blank)];
-const mainStates = Object.keys(deeds);
+const everyState = [...examples.map(({ task }) => task.id), ...Object.keys(blank)];
+const mainStates = Object.keys(actions);
 
 /** All states on each screen and in each colour, and the main ones in every combination. */
 const rounds = looks.map((look) => {
@@ -63,12 +63,12 @@ describe.each(rounds)('on a $screen in the $colours', ({ ids, ...look }) => {
     onTestFinished(() => context.close());
     const page = await context.newPage();
     const found: Record<string, string[]> = {};
-    await page.goto(telling.pageOf(ids[0]!));
+    await page.goto(server.pageOf(ids[0]!));
     await page.evaluate(axe.source);
     for (const id of ids) {
       await page.evaluate(goTo(id));
       await page.locator(blank[id] ?? `.trail:has-text("${id}")`).waitFor();
-      await deeds[id]?.(page);
+      await actions[id]?.(page);
       found[id] = await complaints(page);
       const excess = await page.evaluate<number>(overflow);
       if (excess > 0) found[id].push(`wider than the screen by ${excess}px`);
@@ -81,8 +81,8 @@ test('on a phone the words of a table stay whole', async () => {
   const context = await chromium.context({ screen: 'phone' });
   onTestFinished(() => context.close());
   const page = await context.newPage();
-  await page.goto(telling.pageOf('task-completed'));
-  await deeds['task-completed']!(page);
+  await page.goto(server.pageOf('task-completed'));
+  await actions['task-completed']!(page);
   // Four events and an entry of the audit log.
   await expect.poll(() => page.locator('.drawer tbody th').count()).toBe(5);
   const broken = await page.evaluate(`[...document.querySelectorAll('.drawer tbody th')]

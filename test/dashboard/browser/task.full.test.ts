@@ -1,10 +1,10 @@
-/** What an operator does on the page of a task, in a real browser, against a real server. */
+/** The actions of an operator on the page of a task, in a real browser with a real server. */
 import { durableTool, TerminalError } from 'holdfast';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { contexts } from './contexts.ts';
-import { startDesk } from './desk.ts';
+import { startDashboard } from './dashboard.ts';
 
 const context = contexts();
 
@@ -24,18 +24,18 @@ const order = durableTool('print', { description: 'Asks how to print.' }, async 
   return answer.action === 'accept' ? JSON.stringify(answer.content) : `It was ${answer.action}.`;
 });
 
-test('a question is answered in place: mistakes are named at their fields, and the task goes on', async () => {
-  const { tasks, open } = await startDesk({ tools: [order] });
+test('a question is answered in place: problems are shown at their fields, and the task continues', async () => {
+  const { tasks, open } = await startDashboard({ tools: [order] });
   const { id } = await tasks.create(order);
   const page = await open(await context(), id);
   await page.getByRole('button', { name: 'Send answer' }).click();
-  await page.getByText('4 fields need another look').waitFor();
+  await page.getByText('4 fields need to be corrected').waitFor();
 
   await page.getByLabel('title').fill('Ti');
   await page.getByLabel('copies').fill('many');
   await page.getByRole('radio', { name: 'Yes' }).check();
   await page.getByRole('radio', { name: 'fine' }).check();
-  await page.getByText('2 fields need another look').waitFor();
+  await page.getByText('2 fields need to be corrected').waitFor();
   await page.locator('.form-field-problem', { hasText: 'This must have at least 3 characters.' }).waitFor();
   await page.locator('.form-field-problem', { hasText: 'This is not a number.' }).waitFor();
 
@@ -49,11 +49,11 @@ test('a question is answered in place: mistakes are named at their fields, and t
   await page.getByText('Accepted').waitFor();
 });
 
-test('one’s own answer is not taken for that of somebody else, though news of it is here first', async () => {
-  const { tasks, open } = await startDesk({ tools: [order] });
+test('our own answer is not reported as somebody else’s, even if its change arrives first', async () => {
+  const { tasks, open } = await startDashboard({ tools: [order] });
   const { id } = await tasks.create(order);
   const page = await open(await context(), id);
-  // The server has answered, and its answer is long on its way.
+  // The server has answered, but its response is delayed.
   const arrives = Promise.withResolvers<void>();
   await page.route('**/answer', async (route) => {
     const response = await route.fetch();
@@ -70,7 +70,7 @@ test('one’s own answer is not taken for that of somebody else, though news of 
 });
 
 test('a question can be declined', async () => {
-  const { tasks, open } = await startDesk({ tools: [order] });
+  const { tasks, open } = await startDashboard({ tools: [order] });
   const { id } = await tasks.create(order);
   const page = await open(await context(), id);
   await page.getByRole('button', { name: 'Decline' }).click();
@@ -86,8 +86,8 @@ const twoQuestions = durableTool('interview', {}, async (_, task) => {
   return 'Thank you.';
 });
 
-test('what was typed survives what happens meanwhile, and an answer of somebody else is said to be one', async () => {
-  const { tasks, open, act, story } = await startDesk({ tools: [twoQuestions] });
+test('typed input survives changes, and an answer by somebody else is reported', async () => {
+  const { tasks, open, act, story } = await startDashboard({ tools: [twoQuestions] });
   const { id } = await tasks.create(twoQuestions);
   await expect.poll(async () => (await story(id)).questions.length).toBe(2);
   const page = await open(await context(), id);
@@ -99,7 +99,7 @@ test('what was typed survives what happens meanwhile, and an answer of somebody 
     response: { action: 'accept', content: { name: 'Ada' } },
   });
   expect(answered.status).toBe(200);
-  await first.getByText('Somebody else answered this meanwhile.').waitFor();
+  await first.getByText('Somebody else answered this.').waitFor();
   expect(await second.getByLabel('name').inputValue()).toBe('Grace');
   expect(await page.locator('.lane-details').count()).toBe(1);
   await second.getByRole('button', { name: 'Send answer' }).click();
@@ -117,18 +117,18 @@ const tree = durableTool('tree', {}, async (_, task) => {
   for (const one of both) await one.result();
 });
 
-test('a subtree is cancelled with everything below it, after a question that says how much that is', async () => {
-  const { tasks, open, story } = await startDesk({ tools: [leaf, branch, tree] });
+test('a subtree is cancelled with everything below it, after a confirmation with the number of subtasks', async () => {
+  const { tasks, open, story } = await startDashboard({ tools: [leaf, branch, tree] });
   const { id } = await tasks.create(tree);
   await expect
     .poll(async () => (await story(id)).children.map(({ liveChildCount }) => liveChildCount))
     .toEqual([1, 1]);
   const [child] = (await story(id)).children;
   const page = await open(await context(), child!.id);
-  await page.getByRole('navigation', { name: 'Where this task is' }).getByText('tree').waitFor();
+  await page.getByRole('navigation', { name: 'Parents of this task' }).getByText('tree').waitFor();
   await page.getByRole('button', { name: 'Cancel' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByText('1 subtask under way is cancelled with it').waitFor();
+  await dialog.getByText('1 running subtask and everything below will be cancelled, too.').waitFor();
   await dialog.getByRole('button', { name: 'Keep it' }).click();
   expect(await badge(page).innerText()).toBe('running');
 
@@ -150,8 +150,8 @@ const fragile = durableTool(
     }),
 );
 
-test('a retry leads to the new task, and both know of each other', async () => {
-  const { tasks, open } = await startDesk({ tools: [fragile] });
+test('a retry leads to the new task, and both link to each other', async () => {
+  const { tasks, open } = await startDashboard({ tools: [fragile] });
   const { id } = await tasks.create(fragile, { what: 'The pier' });
   const page = await open(await context(), id);
   await page.locator('.task-head .trouble', { hasText: 'It broke.' }).waitFor();
@@ -162,14 +162,14 @@ test('a retry leads to the new task, and both know of each other', async () => {
   const retried = new URL(page.url()).searchParams.get('task');
   expect(retried).not.toBe(id);
   await page.locator('.head-facts').getByRole('link').click();
-  await page.getByRole('link', { name: 'Go to its retry' }).click();
+  await page.getByRole('link', { name: 'Go to the retry' }).click();
   await page.getByText('The pier is whole.').waitFor();
   expect(new URL(page.url()).searchParams.get('task')).toBe(retried);
 });
 
-test('a task that is purged is gone: its page says so, and so does one that was open elsewhere', async () => {
+test('a purged task is gone, and pages that show it report that', async () => {
   isBroken = false;
-  const { tasks, open } = await startDesk({ tools: [fragile] });
+  const { tasks, open } = await startDashboard({ tools: [fragile] });
   const { id } = await tasks.create(fragile, { what: 'The pier' });
   const seen = await context();
   const page = await open(seen, id);
@@ -180,18 +180,18 @@ test('a task that is purged is gone: its page says so, and so does one that was 
   await other.getByText('This task was purged.').waitFor();
   expect(await other.getByRole('button', { name: 'Purge' }).count()).toBe(0);
   await page.goBack();
-  await page.getByText('There is no such task').waitFor();
+  await page.getByText('Task not found').waitFor();
 });
 
-test('while the server is away the page keeps what it knows, and says that it may be old', async () => {
-  const { tasks, open, stop } = await startDesk({ tools: [twoQuestions] });
+test('without the server the page keeps its data, and reports that it may be out of date', async () => {
+  const { tasks, open, stop } = await startDashboard({ tools: [twoQuestions] });
   const { id } = await tasks.create(twoQuestions);
   const page = await open(await context(), id);
   const field = page.locator('.turn').nth(0).getByLabel('name');
   await field.fill('Ada');
   await stop();
   await page.locator('.turn').nth(0).getByRole('button', { name: 'Send answer' }).click();
-  await page.getByText('What you see may be old').waitFor();
+  await page.getByText('This page may be out of date').waitFor();
   await page.locator('.form-error', { hasText: 'The server does not answer.' }).waitFor();
   expect(await field.inputValue()).toBe('Ada');
 });

@@ -1,8 +1,8 @@
-/** What the dashboard does when the server is gone, or does not want us. */
+/** The dashboard when the server is unreachable or rejects the token. */
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Chromium } from './chromium.ts';
 import { sharedChromium } from './contexts.ts';
-import { operatorToken, rowOf, startDesk } from './desk.ts';
+import { operatorToken, rowOf, startDashboard } from './dashboard.ts';
 
 let chromium: Chromium;
 beforeAll(async () => {
@@ -10,13 +10,13 @@ beforeAll(async () => {
 });
 
 async function stage() {
-  const server = await startDesk({ works: false });
+  const server = await startDashboard({ works: false });
   const context = await chromium.context();
   onTestFinished(() => context.close());
   return { server, page: await context.newPage() };
 }
 
-test('while the server is gone the list stays, and it goes on by itself', async () => {
+test('the list stays while the server is down, and resumes automatically', async () => {
   const { server, page } = await stage();
   const before = await server.tasks.create('greet', { name: 'before' });
   await page.goto(server.address('?view=tasks'));
@@ -24,20 +24,20 @@ test('while the server is gone the list stays, and it goes on by itself', async 
 
   await server.stop();
   await page.getByText('The server does not answer.').waitFor();
-  await page.getByText(/It was last heard at \d\d:\d\d:\d\d/).waitFor();
+  await page.getByText(/Last contact at \d\d:\d\d:\d\d/).waitFor();
   expect(await page.getByRole('status').filter({ hasText: 'Offline' }).count()).toBe(1);
   expect(await rowOf(page, before.id).isVisible()).toBe(true);
 
   await server.startAgain();
-  // It happened before the browser is back: nobody told it.
-  const meanwhile = await server.tasks.create('greet', { name: 'meanwhile' });
-  await rowOf(page, meanwhile.id).waitFor();
+  // The browser is not connected yet and receives no notification of this one.
+  const during = await server.tasks.create('greet', { name: 'during' });
+  await rowOf(page, during.id).waitFor();
   await page.getByText('The server does not answer.').waitFor({ state: 'detached' });
   const after = await server.tasks.create('greet', { name: 'after' });
   await rowOf(page, after.id).waitFor();
 });
 
-test('whoever reads further down keeps their place over a restart', async () => {
+test('the scroll position is kept over a restart', async () => {
   const { server, page } = await stage();
   await Promise.all(
     Array.from({ length: 90 }, (_, name) => server.tasks.create('greet', { name: `${name}` })),
@@ -53,13 +53,13 @@ test('whoever reads further down keeps their place over a restart', async () => 
   await server.stop();
   await page.getByText('The server does not answer.').waitFor();
   await server.startAgain();
-  await server.tasks.create('greet', { name: 'meanwhile' });
+  await server.tasks.create('greet', { name: 'during' });
   await page.getByRole('button', { name: '1 new task' }).waitFor();
   await page.getByText('The server does not answer.').waitFor({ state: 'detached' });
   expect(await inSight()).toBe(before);
 });
 
-test('a page that is opened while the server is gone fills itself later', async () => {
+test('a page opened while the server is down loads later', async () => {
   const { server, page } = await stage();
   const { id } = await server.tasks.create('greet', { name: 'Ada' });
   await page.goto(server.address());
@@ -67,67 +67,67 @@ test('a page that is opened while the server is gone fills itself later', async 
   await server.stop();
   await page.getByText('The server does not answer.').waitFor();
   await page.getByRole('link', { name: 'Tasks', exact: true }).click();
-  await page.getByText('As soon as it is back').waitFor();
+  await page.getByText('This page resumes automatically').waitFor();
   await server.startAgain();
   await rowOf(page, id).waitFor();
 });
 
-test('without a token one is asked for it, and it is kept out of the address', async () => {
+test('without a token the user is asked for one, and it never appears in the address', async () => {
   const { server, page } = await stage();
   await page.goto(server.address('?view=tasks', { withToken: false }));
-  await page.getByText('The server prints it when it starts').waitFor();
+  await page.getByText('The server prints it at start').waitFor();
 
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByText('Paste the token first.').waitFor();
   await page.getByLabel('Token').fill(operatorToken);
   await page.keyboard.press('Enter');
-  await page.getByText('No task yet').waitFor();
+  await page.getByText('No tasks yet').waitFor();
   expect(page.url()).toBe(server.address('?view=tasks', { withToken: false }));
 
   await page.reload();
-  await page.getByText('No task yet').waitFor();
+  await page.getByText('No tasks yet').waitFor();
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByLabel('Token').waitFor();
 });
 
-test('a wrong token is said to be wrong, in a link and in the field', async () => {
+test('a wrong token is reported, in a link and in the field', async () => {
   const { server, page } = await stage();
   await page.goto(`${server.address('', { withToken: false })}#token=wrong`);
   await page.getByText('The server does not accept this token.').waitFor();
   expect(page.url()).not.toContain('wrong');
-  // No header could carry such a one.
+  // This one cannot be sent in a header.
   await page.getByLabel('Token').fill('gewiß falsch');
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByText('The server does not accept this token.').waitFor();
-  // Nobody sees what stands in the field: the next one takes its place.
+  // The content of the field is not readable, so the next token replaces it.
   await expect.poll(() => page.evaluate('document.activeElement.selectionEnd')).toBe(12);
   await page.keyboard.type(operatorToken);
   await page.keyboard.press('Enter');
-  await page.getByText('No task in the last hour').waitFor();
+  await page.getByText('No tasks in the last hour').waitFor();
   await expect.poll(() => page.evaluate('document.activeElement.textContent')).toBe('Overview');
 });
 
-test('what was shown for one token is not shown for the next', async () => {
+test('data loaded with one token is not shown for the next', async () => {
   const { server, page } = await stage();
   await server.tasks.create('greet', { name: 'Ada' });
   await page.goto(server.address());
   await page.getByRole('link', { name: 'greet' }).waitFor();
   await server.stop();
   await page.evaluate("location.hash = 'token=another-0123456789abcdef'");
-  await page.getByText('As soon as it is back').waitFor();
+  await page.getByText('This page resumes automatically').waitFor();
   expect(await page.getByRole('link', { name: 'greet' }).count()).toBe(0);
 });
 
-test('a token that is not good any more leads back to the beginning', async () => {
+test('an invalid token leads back to the sign-in', async () => {
   const { server, page } = await stage();
   await page.goto(server.address());
-  await page.getByText('No task in the last hour').waitFor();
+  await page.getByText('No tasks in the last hour').waitFor();
   await server.stop();
   await server.startAgain('another-0123456789abcdef');
   await page.getByText('The server does not accept this token.').waitFor();
 });
 
-test('a browser whose clock is hours ahead shows the same list, and the same ages', async () => {
+test('a browser whose clock is hours ahead shows the same list with the same ages', async () => {
   const { server, page } = await stage();
   const { id } = await server.tasks.create('greet', { name: 'Ada' });
   await page.clock.install({ time: Date.now() + 3 * 3_600_000 });
@@ -136,7 +136,7 @@ test('a browser whose clock is hours ahead shows the same list, and the same age
   await expect.poll(() => rowOf(page, id).innerText()).not.toContain(' h ago');
 });
 
-test('however many tabs there are, the one that is looked at is served, and the others catch up', async () => {
+test('with many open tabs the visible one is served, and the others catch up', async () => {
   const { server, page } = await stage();
   const { id } = await server.tasks.create('greet', { name: 'Ada' });
   await page.context().addInitScript(`
@@ -153,9 +153,9 @@ test('however many tabs there are, the one that is looked at is served, and the 
     await look(tab, true);
     last = tab;
   }
-  const meanwhile = await server.tasks.create('greet', { name: 'meanwhile' });
+  const during = await server.tasks.create('greet', { name: 'during' });
   await look(page, false);
-  await rowOf(page, meanwhile.id).waitFor();
+  await rowOf(page, during.id).waitFor();
   const after = await server.tasks.create('greet', { name: 'after' });
   await rowOf(page, after.id).waitFor();
   expect(await rowOf(last, after.id).count()).toBe(0);

@@ -9,13 +9,13 @@ function chaos(...args: string[]) {
 }
 
 test.each([
-  [['--store', 'memory:'], /memory: makes no sense here/],
-  [['--store', 'postgres:not a server'], /wants postgres: alone, or a URL/],
-  [['--store', 'tasks.db'], /wants sqlite:PATH/],
-  [['--kills', 'many'], /--kills wants a whole number/],
-  [['--kills', '0'], /--kills wants a whole number/],
-  [['--seed', '-1'], /--seed wants a whole number/],
-  [['--seeds', '1'], /there is no option --seeds/],
+  [['--store', 'memory:'], /memory: cannot be used/],
+  [['--store', 'postgres:not a server'], /requires postgres: without a URL, or the URL/],
+  [['--store', 'tasks.db'], /requires sqlite:PATH/],
+  [['--kills', 'many'], /--kills requires a whole number/],
+  [['--kills', '0'], /--kills requires a whole number/],
+  [['--seed', '-1'], /--seed requires a whole number/],
+  [['--seeds', '1'], /unknown option --seeds/],
   [['twenty'], /"twenty" is not an option/],
 ])('npm run chaos refuses %j with one sentence and exit code 2', (args, sentence) => {
   const { status, stderr, stdout } = chaos(...args);

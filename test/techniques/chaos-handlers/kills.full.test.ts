@@ -1,10 +1,12 @@
-/** Handlers in processes that are killed with `kill -9`, and the check that judges them by the files their steps wrote. */
+/**
+ * Handlers in processes that are killed with `kill -9`, and the check that judges them by the files their steps wrote.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Case, judge } from '../../../scripts/chaos/judge.ts';
-import { told } from '../../../scripts/chaos/problem.ts';
+import { problemText } from '../../../scripts/chaos/problem.ts';
 import { isSound, lastLine } from '../../../scripts/chaos/report.ts';
 import { type Judged, unleash } from '../../../scripts/chaos/run.ts';
 import type { StepLine } from '../../../scripts/chaos/step-file.ts';
@@ -67,7 +69,7 @@ describe('the check complains of', () => {
     const { pass } = lines.at(-1)!;
     const later = lines.with(-1, { ...lines.at(-1)!, pass: pass + 1 });
     expect(problems({ lines: [id, later] })).toContain(
-      `${id}: moor ran in pass ${pass + 1}, and was committed in pass ${pass} already`,
+      `${id}: moor ran in pass ${pass + 1}, but was already committed in pass ${pass}`,
     );
   });
 
@@ -87,7 +89,7 @@ describe('the check complains of', () => {
   test('an attempt that was never made', () => {
     const { id, lines } = aVoyage();
     const two = lines.filter(({ step, attempt }) => step !== 'caulk' || attempt !== 2);
-    expect(problems({ lines: [id, two] })).toContain(`${id}: caulk never ran for the 2. time of 3`);
+    expect(problems({ lines: [id, two] })).toContain(`${id}: caulk never ran (attempt 2 of 3)`);
   });
 
   test('a subtask whose steps never ran', () => {
@@ -105,10 +107,10 @@ describe('the check complains of', () => {
     );
   });
 
-  test('a handler that heard another answer than it was given', () => {
+  test('a handler that received a different answer', () => {
     const { id } = aVoyage();
-    expect(problems({ case: { saidTo: () => 'nay' } })).toContainEqual(
-      expect.stringMatching(`^${id}: leave-given heard aye-.*it was told nay$`),
+    expect(problems({ case: { sentTo: () => 'nay' } })).toContainEqual(
+      expect.stringMatching(`^${id}: leave-given received aye-.*, but nay was sent under "leave"$`),
     );
   });
 
@@ -161,9 +163,9 @@ describe('the check complains of', () => {
     expect(problems({ task: [id, { inputs }] }).join()).toContain(`${id}: has the questions leave answered`);
   });
 
-  test('a voyage that was ordered and never created', () => {
+  test('a voyage that was ordered but never created', () => {
     const ordered = judged.evidence.ordered + 1;
-    expect(problems({ case: { ordered } })).toContain(`Voyage ${ordered} was ordered and never created.`);
+    expect(problems({ case: { ordered } })).toContain(`Voyage ${ordered} was ordered but never created.`);
   });
 
   test('nothing, when nothing is wrong', () => {
@@ -206,5 +208,5 @@ function problems(
     snapshot: { ...found.snapshot, rows, tasks },
     ...instead.case,
   };
-  return judge(shown, slower).problems.map(told);
+  return judge(shown, slower).problems.map(problemText);
 }

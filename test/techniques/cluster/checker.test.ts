@@ -1,8 +1,8 @@
 /** The checker of histories is shown histories that never happened: a good one, and that one with a flaw each. */
 import { describe, expect, test } from 'vitest';
 import { checkHistory } from '../../../scripts/chaos/cluster/check-history.ts';
-import type { Attempt, Entry, Looked } from '../../../scripts/chaos/cluster/history.ts';
-import { told } from '../../../scripts/chaos/problem.ts';
+import type { Attempt, Entry, Polled } from '../../../scripts/chaos/cluster/history.ts';
+import { problemText } from '../../../scripts/chaos/problem.ts';
 import { goodHistory, task } from './good-history.ts';
 
 test('a history in which nothing is wrong has no problems, and its take-over is measured', () => {
@@ -16,7 +16,7 @@ test('a history in which nothing is wrong has no problems, and its take-over is 
 describe('it complains of', () => {
   test('an order that became nothing', () => {
     const ordered: Entry = { what: 'ordered', key: 'second', at: 1 };
-    expect(problemsOf([...goodHistory(), ordered])).toEqual(['second was ordered and never created']);
+    expect(problemsOf([...goodHistory(), ordered])).toEqual(['second was ordered but never created']);
   });
 
   test('an order that became two tasks', () => {
@@ -27,7 +27,7 @@ describe('it complains of', () => {
   test('a task that was acknowledged and is not there', () => {
     const gone: Entry = { ...lastLook(), seen: null };
     expect(problemsOf([...goodHistory(), gone])).toEqual([
-      'errand: was acknowledged, and server-2 does not know it',
+      'errand: was acknowledged, but server-2 cannot find it',
     ]);
   });
 
@@ -38,20 +38,20 @@ describe('it complains of', () => {
 
   test('an end that was undone, as a later look shows', () => {
     expect(problemsOf([...goodHistory(), laterLook({ status: 'working' })])).toEqual([
-      'errand: had ended as completed, and server-2 showed it as working',
+      'errand: ended as completed, but server-2 showed it as working',
     ]);
   });
 
   test('a second end', () => {
     const failed = laterLook({ status: 'failed', result: '{}' });
     expect(problemsOf([...goodHistory(), failed])[0]).toMatch(
-      /^errand: ended as completed at .*, and then as failed/,
+      /^errand: ended as completed at .*, then as failed/,
     );
   });
 
   test('another result than was shown before', () => {
     expect(problemsOf([...goodHistory(), laterLook({ result: '{"content":[]}' })]).join()).toContain(
-      'and then as completed',
+      ', then as completed',
     );
   });
 
@@ -60,8 +60,8 @@ describe('it complains of', () => {
     expect(problemsOf([...goodHistory(), look]).join()).toMatch(/was shown as of .*, and later by server-2/);
   });
 
-  test('progress that goes back, but not in two looks that cross each other', () => {
-    const early = goodHistory().find(({ what }) => what === 'looked') as Looked;
+  test('progress that goes back, but not in two polls that cross each other', () => {
+    const early = goodHistory().find(({ what }) => what === 'polled') as Polled;
     const [later, crossing] = [early.at + 0.1, early.from].map((from) => ({
       ...early,
       from,
@@ -70,26 +70,26 @@ describe('it complains of', () => {
     }));
     expect(problemsOf([...goodHistory(), crossing!])).toEqual([]);
     expect(problemsOf([...goodHistory(), later!])).toEqual([
-      'errand: had come to 1, and server-1 later showed 0',
+      'errand: its progress was 1, but server-1 later showed 0',
     ]);
   });
 
   test('a question that is open although its answer was acknowledged', () => {
     const history = goodHistory();
-    const { at } = history.find(({ what }) => what === 'answered') as Looked;
-    const early = history.find(({ what }) => what === 'looked') as Looked;
+    const { at } = history.find(({ what }) => what === 'answered') as Polled;
+    const early = history.find(({ what }) => what === 'polled') as Polled;
     const seen = { ...early.seen!, status: 'input_required' as const, questions: ['leave'] };
     expect(problemsOf([...history, { ...early, from: at + 0.1, at: at + 0.2, seen }])).toContain(
-      'errand: its answer to leave was acknowledged, and server-1 asked again',
+      'errand: its answer to leave was acknowledged, but server-1 asked again',
     );
   });
 
-  test('an answer that was acknowledged and that no step heard', () => {
+  test('an answer that was acknowledged and that no step received', () => {
     const history = changed((entry) => entry.what === 'answered', { words: 'nay' });
     expect(problemsOf(history)).toEqual(
       expect.arrayContaining([
-        'errand: its answer to leave was acknowledged, and no step heard it',
-        'errand: it heard "aye", which nobody said',
+        'errand: its answer to leave was acknowledged, but no step received it',
+        'errand: it received "aye", which was never sent',
       ]),
     );
   });
@@ -98,7 +98,7 @@ describe('it complains of', () => {
     const { at } = found('created');
     const cancelled: Entry = { what: 'cancelled', task, server: 'server-1', from: at!, at: at! + 1 };
     expect(problemsOf([...goodHistory(), cancelled])).toEqual([
-      'errand: was cancelled, and server-1 showed it as working',
+      'errand: was cancelled, but server-1 showed it as working',
     ]);
     // One that was not acknowledged may come to nothing.
     expect(problemsOf([...goodHistory(), { ...cancelled, at: null }])).toEqual([]);
@@ -110,21 +110,21 @@ describe('it complains of', () => {
         ? { ...entry, seen: { ...entry.seen, status: 'cancelled' as const } }
         : entry,
     );
-    expect(problemsOf(history)).toContain('errand: nobody cancelled it, and it ended as cancelled');
+    expect(problemsOf(history)).toContain('errand: it was not cancelled, but ended as cancelled');
   });
 
-  test('a subscription that was not told of the end', () => {
+  test('a subscription that was not problemText of the end', () => {
     const history = goodHistory()
-      .filter(({ what }) => what !== 'told')
+      .filter(({ what }) => what !== 'notified')
       .map((entry) => (entry.what === 'closed' ? { ...entry, at: entry.at + 60_000 } : entry));
     expect(problemsOf(history)).toEqual([
-      'errand: had ended, and a subscription on server-2 was not told for 5000 ms',
+      'errand: ended, but a subscription on server-2 was not notified for 5000 ms',
     ]);
   });
 
   test('a subscription that speaks on after the end', () => {
-    const again = { ...found('told') };
-    expect(problemsOf([...goodHistory(), again]).join()).toContain('one subscription told completed');
+    const again = { ...found('notified') };
+    expect(problemsOf([...goodHistory(), again]).join()).toContain('one subscription reported completed');
   });
 
   test('one pass in two processes', () => {
@@ -156,7 +156,7 @@ describe('it complains of', () => {
     );
     const other = { ...began, step: 'sail', nonce: 'other' };
     expect(problemsOf([...flawed, other])).toContain(
-      'errand: worker-1 committed sail under the claim of pass 1, though pass 2 ran in worker-2 already',
+      'errand: worker-1 committed sail under the claim of pass 1, although pass 2 already ran in worker-2',
     );
   });
 
@@ -164,13 +164,13 @@ describe('it complains of', () => {
     const pack = goodHistory().find((entry) => entry.what === 'began') as Attempt;
     const second = { ...pack, what: 'began' as const, attempt: 2, nonce: '2', at: pack.at - 2 };
     expect(problemsOf([second, ...goodHistory()])).toContain(
-      'errand: attempt 1 of pack ran after one that follows it',
+      'errand: attempt 1 of pack ran after a later one',
     );
   });
 
   test('a value that no step has made', () => {
     const history = goodHistory().filter((entry) => entry.what !== 'did' || entry.step !== 'haul');
-    expect(problemsOf(history)).toContain('errand: was given the value of a haul that was never done');
+    expect(problemsOf(history)).toContain('errand: received the value of a haul that was never done');
   });
 
   test('a step that is missing from a result', () => {
@@ -182,7 +182,7 @@ describe('it complains of', () => {
     expect(problemsOf(history)).toEqual(
       expect.arrayContaining([
         'errand: pack is missing from its result',
-        'errand: unpack is in its result, and not in its programme',
+        'errand: unpack is in its result, but not in its programme',
       ]),
     );
   });
@@ -195,13 +195,13 @@ describe('it complains of', () => {
   test('work that nobody ordered', () => {
     const pack = goodHistory().find((entry) => entry.what === 'began') as Attempt;
     expect(problemsOf([...goodHistory(), { ...pack, task: 'stray', root: 'stray' }])).toContain(
-      'stray: steps of it ran, and nobody ordered it',
+      'stray: its steps ran, but it was never ordered',
     );
   });
 
   test('a take-over that comes too late', () => {
-    expect(checkHistory(goodHistory(), { killed: 500, stopped: 500 }).problems.map(told)).toEqual([
-      'errand: went on only 812 ms after its process was killed, 812 ms of them undisturbed',
+    expect(checkHistory(goodHistory(), { killed: 500, stopped: 500 }).problems.map(problemText)).toEqual([
+      'errand: resumed only 812 ms after its process was killed, 812 ms of them undisturbed',
     ]);
   });
 
@@ -218,8 +218,8 @@ describe('it complains of', () => {
       at: at + 600,
     };
     const bounds = { killed: 500, stopped: 500 };
-    expect(checkHistory([...history, back], bounds, 200).problems.map(told)).toEqual([
-      'errand: went on only 600 ms after its process was stopped, 600 ms of them undisturbed',
+    expect(checkHistory([...history, back], bounds, 200).problems.map(problemText)).toEqual([
+      'errand: resumed only 600 ms after its process was stopped, 600 ms of them undisturbed',
     ]);
   });
 
@@ -227,7 +227,7 @@ describe('it complains of', () => {
     const gap = goodHistory().filter((entry) => entry.what !== 'commit' || entry.version !== 2);
     expect(problemsOf(gap)).toEqual(['errand: version 3 followed version 1']);
     const short = goodHistory().filter((entry) => entry.what !== 'commit' || entry.version !== 3);
-    expect(problemsOf(short)).toEqual(['errand: its last commit was version 2, and it is stored as 3']);
+    expect(problemsOf(short)).toEqual(['errand: its last commit was version 2, but the stored version is 3']);
   });
 
   test('a journal that settles a call twice', () => {
@@ -237,19 +237,19 @@ describe('it complains of', () => {
 });
 
 function problemsOf(history: readonly Entry[]): string[] {
-  return checkHistory(history).problems.map(told);
+  return checkHistory(history).problems.map(problemText);
 }
 
 function found<What extends Entry['what']>(what: What): Extract<Entry, { what: What }> {
   return goodHistory().find((entry) => entry.what === what) as Extract<Entry, { what: What }>;
 }
 
-function lastLook(): Looked {
-  return goodHistory().findLast(({ what }) => what === 'looked') as Looked;
+function lastLook(): Polled {
+  return goodHistory().findLast(({ what }) => what === 'polled') as Polled;
 }
 
 /** One more look, after all that is in the history. */
-function laterLook(seen: Partial<Looked['seen'] & object>): Looked {
+function laterLook(seen: Partial<Polled['seen'] & object>): Polled {
   const last = lastLook();
   const { result: _, ...shown } = last.seen!;
   const end = seen.status === 'working' ? shown : last.seen!;
@@ -261,7 +261,7 @@ function changed(isMeant: (entry: Named) => boolean, change: object): Entry[] {
   return goodHistory().map((entry) => (isMeant(entry) ? ({ ...entry, ...change } as Entry) : entry));
 }
 
-/** What all entries are told apart by. */
+/** What all entries are problemText apart by. */
 interface Named {
   readonly what: Entry['what'];
   readonly step?: string;

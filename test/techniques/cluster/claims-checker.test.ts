@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { checkClaims } from '../../../scripts/chaos/cluster/check-claims.ts';
 import { checkHistory } from '../../../scripts/chaos/cluster/check-history.ts';
 import type { Began, Entry, Fate } from '../../../scripts/chaos/cluster/history.ts';
-import { told } from '../../../scripts/chaos/problem.ts';
+import { problemText } from '../../../scripts/chaos/problem.ts';
 import { goodHistory } from './good-history.ts';
 
 const leaseMs = 1_000;
@@ -23,7 +23,7 @@ function fate(process: string, what: Fate['fate'], at: number): Entry {
 
 function problemsOf(...parts: (Entry | Entry[])[]): string[] {
   const history = parts.flat().toSorted((a, b) => ('at' in a ? a.at! : 0) - ('at' in b ? b.at! : 0));
-  return checkClaims(history, leaseMs).map(told);
+  return checkClaims(history, leaseMs).map(problemText);
 }
 
 const robbed = 't: b took it from a, which was healthy and in haul';
@@ -160,13 +160,13 @@ describe('it complains of a step that begins again', () => {
 test('the whole verdict knows these rules, and holds no moved clock against timers and times shown', () => {
   const history = goodHistory();
   const killed = history.filter((entry) => entry.what !== 'fate' || entry.fate !== 'killed');
-  expect(checkHistory(killed).problems.map(told)).toContain(
+  expect(checkHistory(killed).problems.map(problemText)).toContain(
     'errand: worker-2 took it from worker-1, which was healthy and in sail',
   );
   const early = history.map((entry) =>
     entry.what === 'began' && entry.step === 'moor' ? { ...entry, lateMs: -50 } : entry,
   );
   const moved: Entry = { what: 'clock', process: 'worker-2', offsetMs: 3_600_000, at: 0 };
-  expect(checkHistory(early).problems.map(told)).toEqual(['errand: moor ran 50 ms before its time']);
+  expect(checkHistory(early).problems.map(problemText)).toEqual(['errand: moor ran 50 ms before its time']);
   expect(checkHistory([moved, ...early]).problems).toEqual([]);
 });

@@ -1,4 +1,6 @@
-/** A history in which nothing is wrong, made by hand: one errand, which was taken over from a worker that was killed. */
+/**
+ * A history in which nothing is wrong, made by hand: one errand, which was taken over from a worker that was killed.
+ */
 
 import { programme, type Returned } from '../../../scripts/chaos/cluster/errand.ts';
 import type { Attempt, Began, Entry, Seen } from '../../../scripts/chaos/cluster/history.ts';
@@ -29,7 +31,7 @@ export class Story {
 
   look(seen: Partial<Seen> & Pick<Seen, 'status'>, server = 'server-1'): void {
     const shown = { updatedAt: stamp(this.#now), progress: 0, questions: [], ...seen };
-    this.entries.push({ what: 'looked', task, server, from: this.tick(1), at: this.tick(1), seen: shown });
+    this.entries.push({ what: 'polled', task, server, from: this.tick(1), at: this.tick(1), seen: shown });
   }
 
   /** Runs steps, and gives what the handler knows afterwards. */
@@ -40,14 +42,14 @@ export class Story {
   ): Record<string, string> {
     const known = { ...knows };
     for (const step of steps) {
-      const heard = { 'leave-given': 'aye', piloted: 'aye aye' }[step];
+      const received = { 'leave-given': 'aye', piloted: 'aye aye' }[step];
       known[step] = this.attempt({
         task: of,
         step,
         knows: { ...known },
         pass,
         process,
-        ...(heard !== undefined && { heard }),
+        ...(received !== undefined && { received }),
       });
     }
     return known;
@@ -89,7 +91,7 @@ export function goodHistory(): Entry[] {
 
   const result = resultOf({ steps, legs: returned });
   const end = { status: 'completed' as const, progress: 4, updatedAt: stamp(story.tick()), result };
-  entries.push({ what: 'told', stream: 1, task, at: story.tick(), seen: { ...end, questions: [] } });
+  entries.push({ what: 'notified', stream: 1, task, at: story.tick(), seen: { ...end, questions: [] } });
   entries.push({ what: 'closed', stream: 1, at: story.tick(), by: 'us' });
   story.look(end, 'server-1');
   story.look(end, 'server-2');

@@ -1,4 +1,6 @@
-/** A worker that was stopped for longer than its heartbeat and goes on: it may do what it likes, and commits nothing. */
+/**
+ * A worker that was stopped for longer than its heartbeat and goes on: it may do what it likes, and commits nothing.
+ */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +10,7 @@ import { Caller } from '../../../scripts/chaos/cluster/caller.ts';
 import { checkHistory } from '../../../scripts/chaos/cluster/check-history.ts';
 import { type Began, HistoryFile, readHistory } from '../../../scripts/chaos/cluster/history.ts';
 import { Members } from '../../../scripts/chaos/cluster/members.ts';
-import { told } from '../../../scripts/chaos/problem.ts';
+import { problemText } from '../../../scripts/chaos/problem.ts';
 import { newId } from '../../../src/model/id.ts';
 import { seededRandom } from '../../kit/random.ts';
 import { until } from '../../kit/until.ts';
@@ -63,7 +65,7 @@ describe.concurrent.each(stores)('on %s', { timeout: 600_000 }, (_, store) => {
 const anyTime = { killed: Infinity, stopped: Infinity };
 
 function problems({ history }: { history: Parameters<typeof checkHistory>[0] }): string[] {
-  return checkHistory(history, anyTime, leaseMs).problems.map(told);
+  return checkHistory(history, anyTime, leaseMs).problems.map(problemText);
 }
 
 /** Without a URL, on a file of its own. */
@@ -99,7 +101,7 @@ async function stopAndGoOn(url?: string, program?: string) {
     const log = () =>
       members.logs.filter(({ process }) => process === stopped.name).map(({ entry }) => entry.event);
     if (program === undefined) await until(() => log().includes('superseded'));
-    await caller.lookEverywhere();
+    await caller.pollEverywhere();
     return { history: readHistory(folder), stopped: stopped.name, log: log() };
   } finally {
     await members.killAll();

@@ -33,7 +33,7 @@ function withoutFencing(database: Database): Database {
         ),
       )
       .then(remember);
-  /** It never hears that it has lost a claim. */
+  /** It never receives that it has lost a claim. */
   const unaware = new Proxy(queue, {
     get(_, name) {
       if (name === 'renew') return async () => [];

@@ -12,7 +12,7 @@ test.each(defects)(`the simulation finds ${'$name'} within ${most} seeds`, async
   plant(defect, folder);
   const { code, output, complaints } = await simulated(folder, most);
   const [, failed, told = ''] =
-    /^seed (\d+) fails;.*\n([\s\S]*?)^ {2}with these faults alone:$/m.exec(output) ?? [];
+    /^seed (\d+) fails;.*\n([\s\S]*?)^ {2}with only these faults:$/m.exec(output) ?? [];
   expect(failed, `No seed failed.\n${output}${complaints}`).toBeDefined();
   expect(told).toMatch(defect.violation);
   expect(code).toBe(1);

@@ -1,4 +1,4 @@
-/** A server with a dashboard on a database of its own, and pages of it in a real browser. */
+/** A server with a dashboard and its own database, for tests in a real browser. */
 import { type DurableTool, durableTool } from 'holdfast';
 import type { BrowserContext, Page } from 'playwright-core';
 import { temporaryFile } from '../../kit/lifetime.ts';
@@ -14,10 +14,10 @@ const sleep = durableTool('sleep', {}, async (_, task) => {
 
 const someTools = [...operatorTools, delegate, sleep] as readonly DurableTool[];
 
-export type Desk = Awaited<ReturnType<typeof startDesk>>;
+export type Dashboard = Awaited<ReturnType<typeof startDashboard>>;
 
-/** `works` is whether this process works too. */
-export async function startDesk({ tools = someTools, works = true } = {}) {
+/** `works`: this process also runs a worker. */
+export async function startDashboard({ tools = someTools, works = true } = {}) {
   await builtDashboard();
   const file = temporaryFile();
   let port = 0;
@@ -29,7 +29,7 @@ export async function startDesk({ tools = someTools, works = true } = {}) {
   };
   let served = await start();
   const dashboard = `${served.origin}/operator/`;
-  /** With the token it is for a browser that has none yet. */
+  /** The address of a page. A browser needs the token only on the first visit. */
   const address = (query = '', { withToken = true } = {}) =>
     `${dashboard}${query}${withToken ? `#token=${operatorToken}` : ''}`;
   return {
@@ -41,11 +41,11 @@ export async function startDesk({ tools = someTools, works = true } = {}) {
     dashboard,
     address,
     stop: () => served.stop(),
-    /** On the same port and with the same tasks as before. */
+    /** Restarts the server on the same port and with the same tasks. */
     startAgain: async (token?: string) => {
       served = await start(token);
     },
-    /** The page of a task, as soon as its head is there. */
+    /** Opens the page of a task and waits until it is loaded. */
     open: async (context: BrowserContext, id: string): Promise<Page> => {
       const page = await context.newPage();
       await page.goto(address(`?task=${encodeURIComponent(id)}`));

@@ -1,14 +1,14 @@
-/** A server that tells given stories: the real files under their real policy, and states that are hard to come by. */
+/** A server with given task details: the real files under their real policy, and states that are hard to reproduce. */
 import { createServer } from 'node:http';
 import type { TaskDetails } from '../../../src/operator/api.ts';
 import { dashboardFile } from '../../../src/server/http/operator/dashboard-files.ts';
 import { originOf } from '../../kit/serve.ts';
 import { builtDashboard } from './built.ts';
-import { present } from './stories.ts';
+import { present } from './examples.ts';
 
-export type Telling = Awaited<ReturnType<typeof tell>>;
+export type FixedServer = Awaited<ReturnType<typeof serveDetails>>;
 
-export async function tell(stories: readonly TaskDetails[]) {
+export async function serveDetails(examples: readonly TaskDetails[]) {
   await builtDashboard();
   const server = createServer(async (req, res) => {
     const { pathname } = new URL(req.url!, 'http://localhost');
@@ -25,11 +25,11 @@ export async function tell(stories: readonly TaskDetails[]) {
       res.end(JSON.stringify({ version: '0.1.0', now: present, tools: [], audit: true }));
     } else {
       const id = decodeURIComponent(path.split('/')[2] ?? '');
-      // A task of this name is one whose story never comes.
+      // The request for this task is never answered.
       if (id === 'task-slow') return;
-      const story = stories.find(({ task }) => task.id === id);
-      res.writeHead(id === 'task-broken' ? 500 : story ? 200 : 404, { 'content-type': 'application/json' });
-      res.end(JSON.stringify(story ?? { error: { message: 'The database is locked.' } }));
+      const details = examples.find(({ task }) => task.id === id);
+      res.writeHead(id === 'task-broken' ? 500 : details ? 200 : 404, { 'content-type': 'application/json' });
+      res.end(JSON.stringify(details ?? { error: { message: 'The database is locked.' } }));
     }
   });
   const origin = await originOf(server);

@@ -1,16 +1,16 @@
-/** Stories beside those that the tests of the task's page tell. */
+/** More examples of task details, in addition to those of the tests. */
 import type { HistoryEvent, TaskDetails, TaskSummary } from '../../src/operator/api.ts';
-import { pass, present, story, summary } from '../../test/dashboard/browser/stories.ts';
+import { detailsOf, pass, present, summary } from '../../test/dashboard/browser/examples.ts';
 import { call } from '../../test/kit/stories.ts';
 
 const second = 1_000;
 const minute = 60 * second;
 
-/** A night's backup, well under way: steps one after the other and side by side, one of them on its third try. */
+/** A running backup with sequential and parallel steps, one of them on its third attempt. */
 function running(): TaskDetails {
   const t = present - 4 * minute;
   const at = (s: number) => t + s * second;
-  return story(
+  return detailsOf(
     summary({
       id: 'task-running',
       tool: 'nightly_backup',
@@ -49,13 +49,13 @@ function running(): TaskDetails {
   );
 }
 
-/** One step, tried five times, and then no more. */
+/** A step that failed five times and exhausted its attempts. */
 function exhausted(): TaskDetails {
   const t = present - 47 * minute;
   const at = (s: number) => t + s * second;
   const problem = 'charge the card: HTTP 503: the bank is closed for maintenance until 16:00';
-  const tries = [4, 9, 19, 40, 82];
-  return story(
+  const attempts = [4, 9, 19, 40, 82];
+  return detailsOf(
     summary({
       id: 'task-exhausted',
       tool: 'pay_invoice',
@@ -77,13 +77,13 @@ function exhausted(): TaskDetails {
           to: at(83),
           state: 'failed',
           error: 'HTTP 503: the bank is closed for maintenance until 16:00',
-          attempts: tries.slice(0, -1).map((tried, index) => ({
-            at: at(tried),
+          attempts: attempts.slice(0, -1).map((failedAt, index) => ({
+            at: at(failedAt),
             message:
               index < 2
                 ? 'connect ETIMEDOUT 203.0.113.7:443'
                 : 'HTTP 503: the bank is closed for maintenance until 16:00',
-            retryAt: at(tried + 2 * 2 ** index),
+            retryAt: at(failedAt + 2 * 2 ** index),
           })),
         }),
       ],
@@ -92,7 +92,7 @@ function exhausted(): TaskDetails {
   );
 }
 
-/** A task that started others, which stand in every way a task can. */
+/** A task with a subtask in every status. */
 function family(): TaskDetails {
   const t = present - 6 * minute;
   const at = (s: number) => t + s * second;
@@ -122,7 +122,7 @@ function family(): TaskDetails {
       problem: 'The dictionary has no entry for “Watt”.',
     }),
   ];
-  return story(
+  return detailsOf(
     summary({
       id: 'task-family',
       tool: 'translate_book',
@@ -151,12 +151,12 @@ function family(): TaskDetails {
   );
 }
 
-/** Somebody changed their mind. */
+/** A cancelled task with a withdrawn question. */
 function cancelled(): TaskDetails {
   const t = present - 31 * minute;
   const at = (s: number) => t + s * second;
   const reason = 'The report is not needed any more.';
-  return story(
+  return detailsOf(
     summary({
       id: 'task-cancelled',
       tool: 'print_report',
@@ -191,7 +191,7 @@ function cancelled(): TaskDetails {
 }
 
 const events = (t: number): readonly HistoryEvent[] => {
-  const said: readonly (readonly [ms: number, event: HistoryEvent['event']])[] = [
+  const all: readonly (readonly [ms: number, event: HistoryEvent['event']])[] = [
     [0, { type: 'created' }],
     [200, { type: 'claimed', epoch: 1, holder: 'harbour-7#4121' }],
     [8_000, { type: 'recorded', entries: 1 }],
@@ -204,12 +204,12 @@ const events = (t: number): readonly HistoryEvent[] => {
     [97_000, { type: 'recorded', entries: 1 }],
     [97_200, { type: 'reported', progress: { done: 3, total: 4 }, message: 'Drafting chapter 3 of 4' }],
   ];
-  return said.map(([ms, event], index) => ({ version: index + 1, at: t + ms, event }));
+  return all.map(([ms, event], index) => ({ version: index + 1, at: t + ms, event }));
 };
 
-/** The story of the crash with all that was noted of it. */
+/** Adds the events to the details of the crashed task. */
 export function withEvents(of: TaskDetails): TaskDetails {
   return { ...of, events: events(of.task.createdAt) };
 }
 
-export const tales: readonly TaskDetails[] = [running(), exhausted(), family(), cancelled()];
+export const moreExamples: readonly TaskDetails[] = [running(), exhausted(), family(), cancelled()];

@@ -1,19 +1,19 @@
-/** Mouse, finger and keyboard on the drawing of a timeline. */
+/** Mouse, touch and keyboard input on the timeline. */
 
-/** What is shown beside a row: about one of its bars, or about all of it. */
+/** A tooltip about a row or one of its bars. */
 export interface Tip {
   readonly row: string;
   readonly bar?: number;
 }
 
-export interface Hands {
+export interface TimelineInput {
   show(tip: Tip | undefined): void;
   toggle(id: string): void;
   focus(id: string): void;
 }
 
-/** One set of listeners for however many rows. The whole row opens its details, save links and what is inside them. */
-export function listen(box: HTMLElement, hands: Hands): () => void {
+/** One set of listeners for all rows. A click anywhere on a row except links opens its details. */
+export function listen(box: HTMLElement, input: TimelineInput): () => void {
   const stopping = new AbortController();
   const options = { signal: stopping.signal };
   const rowOf = (target: EventTarget | null) =>
@@ -28,24 +28,24 @@ export function listen(box: HTMLElement, hands: Hands): () => void {
     'click',
     (event) => {
       const row = rowOf(event.target);
-      if (row && onTarget(event)) hands.toggle(row.dataset.row!);
+      if (row && onTarget(event)) input.toggle(row.dataset.row!);
     },
     options,
   );
   box.addEventListener(
     'pointerover',
-    (event) => event.pointerType === 'mouse' && hands.show(tipOf(event)),
+    (event) => event.pointerType === 'mouse' && input.show(tipOf(event)),
     options,
   );
-  box.addEventListener('pointerleave', () => hands.show(undefined), options);
-  box.addEventListener('focusout', () => hands.show(undefined), options);
+  box.addEventListener('pointerleave', () => input.show(undefined), options);
+  box.addEventListener('focusout', () => input.show(undefined), options);
   box.addEventListener(
     'focusin',
     (event) => {
       const row = rowOf(event.target)?.dataset.row;
       if (row === undefined) return;
-      hands.focus(row);
-      if ((event.target as Element).matches('.lane-name:focus-visible')) hands.show({ row });
+      input.focus(row);
+      if ((event.target as Element).matches('.lane-name:focus-visible')) input.show({ row });
     },
     options,
   );
@@ -53,7 +53,7 @@ export function listen(box: HTMLElement, hands: Hands): () => void {
     'keydown',
     (event) => {
       if (!(event.target as Element).matches('.lane-name')) return;
-      if (event.key === 'Escape') return hands.show(undefined);
+      if (event.key === 'Escape') return input.show(undefined);
       const names = [...box.querySelectorAll<HTMLElement>('.lane-name')];
       const at = names.indexOf(event.target as HTMLElement);
       const places: Record<string, number> = {

@@ -1,6 +1,6 @@
 /**
- * The other side of the tasks: answers their questions and completes their events, some at once, some only after a
- * kill. It alone answers, so whatever it has not answered must be open, under the same key and since the same moment.
+ * Answers the questions of tasks and sends their events, some at once, some only after a kill. Nobody else answers, so
+ * every unanswered question must stay open and unchanged.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { InputRecord, TaskId, Tasks } from '../../src/index.ts';
@@ -10,7 +10,7 @@ import type { CommittedChange } from '../../src/store.ts';
 import type { Random } from '../../test/kit/random.ts';
 import type { Problem } from './problem.ts';
 
-/** A question that times out, because nobody answers it. */
+/** The key of a question that is never answered and times out. */
 const unheard = 'unheard';
 const afterAKill = 0.3;
 
@@ -19,15 +19,15 @@ interface Question {
   readonly input: InputRecord;
 }
 
-export class Requestor {
+export class Responder {
   readonly problems: Problem[] = [];
   answers = 0;
-  /** Questions that were seen to outlive a kill, counted once for each kill. */
+  /** Questions that survived a kill, counted once per kill. */
   survived = 0;
   readonly #tasks: Tasks;
   readonly #random: Random;
-  readonly #said = new Map<string, string>();
-  /** Asked, and not answered yet. */
+  readonly #sent = new Map<string, string>();
+  /** Unanswered questions. */
   readonly #open = new Map<string, Question>();
   readonly #heldBack: (() => void)[] = [];
   readonly #timers = new Set<NodeJS.Timeout>();
@@ -38,35 +38,36 @@ export class Requestor {
     this.#random = random;
   }
 
-  readonly hear = ({ taskId, events }: CommittedChange): void => {
+  readonly onChange = ({ taskId, events }: CommittedChange): void => {
     for (const event of events) if (event.type === 'asked') this.#guard(() => this.#asked(taskId, event.key));
   };
 
-  /** What was said to a task under a key or a name. */
-  saidTo(task: TaskId, name: string): string | undefined {
-    return this.#said.get(`${task} ${name}`);
+  /** The answer or event that was sent to a task under a key or name. */
+  sentTo(task: TaskId, name: string): string | undefined {
+    return this.#sent.get(`${task} ${name}`);
   }
 
-  /** Completes, at some time, the events that a new task will wait for. */
+  /** Sends the events that a new task will wait for, each after a random time. */
   welcome(task: TaskId): void {
     this.#later(this.#random.between(0, 3_000), () => this.#complete(task, 'cleared'));
     if (this.#random.chance(0.5))
       this.#later(this.#random.between(0, 5_000), () => this.#complete(task, 'signal'));
   }
 
-  /** Looks at every question that is to be open. To be called when processes were killed. */
+  /** Checks all questions that must be open. Call after processes were killed. */
   async expectAllOpen(): Promise<void> {
     const open = [...this.#open.values()];
     const stillOpen = await Promise.all(open.map((question) => this.#isStillOpen(question)));
     this.survived += stillOpen.filter((is) => is).length;
   }
 
-  /** There was a kill: some of what was held back for that is said now. */
+  /** Sends the answers that were held back until a kill. */
   afterKill(): void {
-    for (const say of this.#heldBack.splice(0)) this.#later(this.#random.between(0, 400), async () => say());
+    for (const send of this.#heldBack.splice(0))
+      this.#later(this.#random.between(0, 400), async () => send());
   }
 
-  /** Nothing is held back any more. */
+  /** Stops holding back answers. */
   noMoreKills(): void {
     this.#killsToCome = false;
     this.afterKill();
@@ -79,7 +80,7 @@ export class Requestor {
   async #asked(task: TaskId, key: string): Promise<void> {
     const input = (await this.#tasks.get(task))?.inputs.find((one) => one.key === key);
     if (!input)
-      return this.#complain('broken', task, `the question "${key}" cannot be read though it was told of`);
+      return this.#complain('broken', task, `the question "${key}" was reported but cannot be read`);
     if (key === unheard) return;
     const question = { task, input };
     this.#open.set(`${task} ${key}`, question);
@@ -93,31 +94,31 @@ export class Requestor {
     if (!(await this.#isStillOpen(question))) return;
     const words = `aye-${newId().slice(0, 8)}`;
     const response = { action: 'accept', content: { words } };
-    this.#said.set(`${task} ${input.key}`, words);
+    this.#sent.set(`${task} ${input.key}`, words);
     this.#open.delete(`${task} ${input.key}`);
     const { inputs } = await this.#tasks.answer(task, { [input.key]: response });
     this.answers++;
     const answered = inputs.find(({ key }) => key === input.key);
     if (answered?.state !== 'answered' || !isDeepStrictEqual(answered.response, response))
-      this.#complain('lost', task, `the answer to "${input.key}" was acknowledged and is not there`);
+      this.#complain('lost', task, `the answer to "${input.key}" was acknowledged but is missing`);
   }
 
   async #isStillOpen({ task, input }: Question): Promise<boolean> {
     const now = (await this.#tasks.get(task))?.inputs.find(({ key }) => key === input.key);
     if (isDeepStrictEqual(now, input)) return true;
-    // It may have been answered while we looked.
-    if (this.#said.has(`${task} ${input.key}`)) return false;
+    // It may have been answered during the read.
+    if (this.#sent.has(`${task} ${input.key}`)) return false;
     this.#complain(
       'broken',
       task,
-      `the question ${JSON.stringify(input)} has become ${JSON.stringify(now)} by itself`,
+      `the question ${JSON.stringify(input)} changed to ${JSON.stringify(now)} without an answer`,
     );
     return false;
   }
 
   async #complete(task: TaskId, name: string): Promise<void> {
     const words = `${name}-${newId().slice(0, 8)}`;
-    this.#said.set(`${task} ${name}`, words);
+    this.#sent.set(`${task} ${name}`, words);
     try {
       await this.#tasks.sendEvent(task, name, words);
     } catch (error) {
@@ -135,7 +136,7 @@ export class Requestor {
 
   #guard(act: () => Promise<void>): void {
     act().catch((error) =>
-      this.problems.push({ kind: 'broken', text: `The requestor failed: ${error.stack}` }),
+      this.problems.push({ kind: 'broken', text: `The responder failed: ${error.stack}` }),
     );
   }
 

@@ -1,12 +1,12 @@
-/** What the child processes say on their standard output, one line each. */
+/** Messages of the child processes on standard output, one per line. */
 import { writeSync } from 'node:fs';
 import type { TaskId } from '../../src/index.ts';
 
-export type Said =
+export type ChildMessage =
   | { readonly kind: 'ready'; readonly pid: number }
   | { readonly kind: 'created'; readonly n: number; readonly id: TaskId }
   | { readonly kind: 'failed'; readonly error: string };
 
-export function say(line: Said): void {
+export function send(line: ChildMessage): void {
   writeSync(1, `${JSON.stringify(line)}\n`);
 }

@@ -1,4 +1,4 @@
-/** Stories as servers tell them, one for each state of a task's page that is worth a look. */
+/** Example details of tasks, one for each relevant state of a task's page. */
 import type { JsonObject } from '../../../src/model/json.ts';
 import type { PassSpan, Question, TaskDetails, TaskSummary } from '../../../src/operator/api.ts';
 import * as example from '../../kit/stories.ts';
@@ -15,7 +15,7 @@ export function summary(given: Partial<TaskSummary> & { id: string }): TaskSumma
   return example.summary({ owner: 'ann@example.com', toolVersion: '3', version: 12, ...times, ...given });
 }
 
-export function story(task: TaskSummary, given: Partial<TaskDetails> = {}): TaskDetails {
+export function detailsOf(task: TaskSummary, given: Partial<TaskDetails> = {}): TaskDetails {
   const { createdAt, finishedAt } = task;
   const reported = { progress: { done: 1, total: 4 }, message: 'Collecting' };
   return example.story({
@@ -48,13 +48,13 @@ export function pass(given: Partial<PassSpan> & Pick<PassSpan, 'from'>): PassSpa
 
 const chapters = ['Springs', 'Neaps', 'Surges', 'Harbours'];
 
-/** A process was killed in the middle; another went on, and repeated nothing that was done. */
+/** A process was killed in the middle; another one resumed without repeating completed steps. */
 function crashed(): TaskDetails {
   const t = present - 3 * minute;
   const at = (s: number) => t + s * second;
   const family = { tool: 'summarise', parentId: 'task-crashed', rootId: 'task-crashed' };
   const child = (id: string, given: Partial<TaskSummary>) => summary({ id, ...family, ...given });
-  return story(
+  return detailsOf(
     summary({
       id: 'task-crashed',
       createdAt: t,
@@ -117,7 +117,7 @@ const height = mean + amplitude * Math.cos(phase);
 
 const curve = `<svg xmlns="http://www.w3.org/2000/svg" width="360" height="120"><path d="M0 60C30 0 60 0 90 60s60 60 90 0 60-60 90 0 60 60 90 0" fill="none" stroke="#0f766e" stroke-width="3"/></svg>`;
 
-/** Everything went well, over hours: a night of sleep, a question, a rich result. */
+/** Completed after hours: a night of sleep, a question, a rich result. */
 function completed(): TaskDetails {
   const t = present - 14 * hour;
   const at = (s: number) => t + s * second;
@@ -126,7 +126,7 @@ function completed(): TaskDetails {
   const answered = end - 12 * second;
   const approval = { kind: 'ask', name: 'approval', key: 'approval', pass: 2 } as const;
   const url = 'https://x.example';
-  return story(
+  return detailsOf(
     summary({
       id: 'task-completed',
       createdAt: t,
@@ -252,7 +252,7 @@ const everyField: JsonObject = {
 function asking(id: string, request: Question['request']): TaskDetails {
   const t = present - 26 * minute;
   const asked = t + 20 * second;
-  return story(
+  return detailsOf(
     summary({
       id,
       tool: 'print_report',
@@ -277,7 +277,7 @@ function failed(): TaskDetails {
   const end = t + 95 * second;
   const problem =
     'publish: HTTP 409: a report of this name exists already. Delete it, or choose another name.';
-  return story(
+  return detailsOf(
     summary({ id: 'task-failed', createdAt: t, finishedAt: end, status: 'failed', problem, passes: 1 }),
     {
       passes: [pass({ from: t + 90, to: end, end: 'ended' })],
@@ -307,7 +307,7 @@ function manySteps(): TaskDetails {
       ...(i === 211 && { state: 'failed' as const, error: 'HTTP 404' }),
     }),
   );
-  return story(
+  return detailsOf(
     summary({ id: 'task-many', tool: 'crawl', createdAt: t, progress: { done: 419, total: 1_000 } }),
     {
       worker: { name: 'harbour-7#4121', leaseUntil: present + 20 * second },
@@ -319,7 +319,7 @@ function manySteps(): TaskDetails {
 
 function hidden(): TaskDetails {
   const t = present - 4 * minute;
-  return story(
+  return detailsOf(
     summary({
       id: 'task-hidden',
       tool: 'pay_invoice',
@@ -345,7 +345,7 @@ const form: Question['request'] = {
   schema: everyField,
 };
 
-export const stories: readonly TaskDetails[] = [
+export const examples: readonly TaskDetails[] = [
   crashed(),
   completed(),
   asking('task-asking', form),
@@ -368,11 +368,11 @@ export const stories: readonly TaskDetails[] = [
   failed(),
   manySteps(),
   hidden(),
-  story(summary({ id: 'task-queued', status: 'queued', passes: 0, createdAt: present - 7 * second }), {
+  detailsOf(summary({ id: 'task-queued', status: 'queued', passes: 0, createdAt: present - 7 * second }), {
     events: [{ version: 1, at: present - 7 * second, event: { type: 'created' } }],
     audit: [],
   }),
-  story(
+  detailsOf(
     summary({
       id: 'task-lost',
       status: 'lost',
@@ -387,9 +387,11 @@ export const stories: readonly TaskDetails[] = [
   ),
 ];
 
-/** As they look in the middle of other things: their sentences differ, their pages do not. */
-export const restingStories: readonly TaskDetails[] = [
-  story(summary({ id: 'task-resting', childCount: 3, liveChildCount: 1, passes: 2 })),
-  story(summary({ id: 'task-sleeping' }), { wakeAt: present + 90 * second }),
-  story(summary({ id: 'task-silent' }), { worker: { name: 'harbour-7', leaseUntil: present - 40 * second } }),
+/** Tasks that differ only in their headlines. */
+export const restingExamples: readonly TaskDetails[] = [
+  detailsOf(summary({ id: 'task-resting', childCount: 3, liveChildCount: 1, passes: 2 })),
+  detailsOf(summary({ id: 'task-sleeping' }), { wakeAt: present + 90 * second }),
+  detailsOf(summary({ id: 'task-silent' }), {
+    worker: { name: 'harbour-7', leaseUntil: present - 40 * second },
+  }),
 ];

@@ -1,4 +1,4 @@
-/** How soon a subscriber at one replica hears of what another has committed, at 200 changes in a second. */
+/** The delay of changes between replicas, from the command to a subscriber of another one, at 200 changes a second. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { readEvents } from '../src/dialects/event-stream.ts';
 import { createTasks } from '../src/index.ts';
@@ -13,7 +13,7 @@ import { ServerProcess } from './server-process.ts';
 const everyMs = 5;
 const tries = 3;
 
-export async function measureNews(postgres: PostgresServer, changes: number): Promise<Target> {
+export async function measureChangeDelay(postgres: PostgresServer, changes: number): Promise<Target> {
   const url = await postgres.createDatabase();
   const schema = 'holdfast';
   const here = createTasks({ store: await openPostgres(url, { schema }), tools: [nothing] });
@@ -21,12 +21,12 @@ export async function measureNews(postgres: PostgresServer, changes: number): Pr
   try {
     const p99s: number[] = [];
     for (let n = 0; n < tries; n++) {
-      const made = Array.from({ length: changes }, () => here.create(nothing, {}, { owner: anonymous }));
-      const ids = (await Promise.all(made)).map(({ id }) => id);
+      const created = Array.from({ length: changes }, () => here.create(nothing, {}, { owner: anonymous }));
+      const ids = (await Promise.all(created)).map(({ id }) => id);
       p99s.push(await p99OfOneTry(ids, there, (id) => here.cancel(id)));
     }
     return {
-      what: `news of another replica, from the command to the subscriber, at 200 changes/s (p99 of ${changes}, best of ${tries})`,
+      what: `a change at another replica, from the command to the subscriber, at 200 changes/s (p99 of ${changes}, best of ${tries})`,
       measured: Math.min(...p99s),
       unit: 'ms',
       atMost: 100,
@@ -43,34 +43,34 @@ async function p99OfOneTry(
   change: (id: string) => Promise<unknown>,
 ): Promise<number> {
   const abort = new AbortController();
-  const heard = new Map<string, number>();
-  const standing = new Set<string>();
-  const allStand = Promise.withResolvers<void>();
-  const allHeard = Promise.withResolvers<void>();
+  const received = new Map<string, number>();
+  const working = new Set<string>();
+  const allWorking = Promise.withResolvers<void>();
+  const allReceived = Promise.withResolvers<void>();
   const listening = listen(there, ids, abort.signal, ({ taskId, status }) => {
-    if (status === 'working' && standing.add(taskId).size === ids.length) allStand.resolve();
+    if (status === 'working' && working.add(taskId).size === ids.length) allWorking.resolve();
     if (status !== 'cancelled') return;
-    heard.set(taskId, monotonicMs());
-    if (heard.size === ids.length) allHeard.resolve();
+    received.set(taskId, monotonicMs());
+    if (received.size === ids.length) allReceived.resolve();
   });
-  await Promise.race([allStand.promise, listening]);
-  const told = new Map<string, number>();
+  await Promise.race([allWorking.promise, listening]);
+  const sent = new Map<string, number>();
   const started = performance.now();
-  const under: Promise<unknown>[] = [];
+  const commands: Promise<unknown>[] = [];
   for (const [index, id] of ids.entries()) {
     await pause(Math.max(0, started + index * everyMs - performance.now()));
-    told.set(id, monotonicMs());
-    under.push(change(id));
+    sent.set(id, monotonicMs());
+    commands.push(change(id));
   }
-  await Promise.all(under);
-  await Promise.race([allHeard.promise, listening]);
+  await Promise.all(commands);
+  await Promise.race([allReceived.promise, listening]);
   abort.abort();
   await listening.catch(() => {});
-  const samples = ids.map((id) => heard.get(id)! - told.get(id)!).sort((a, b) => a - b);
+  const samples = ids.map((id) => received.get(id)! - sent.get(id)!).sort((a, b) => a - b);
   return samples[Math.floor(samples.length * 0.99)]!;
 }
 
-interface News {
+interface TaskChange {
   readonly taskId: string;
   readonly status: string;
 }
@@ -79,7 +79,7 @@ async function listen(
   server: ServerProcess,
   taskIds: readonly string[],
   signal: AbortSignal,
-  hear: (news: News) => void,
+  onChange: (change: TaskChange) => void,
 ): Promise<void> {
   const method = 'subscriptions/listen';
   const response = await fetch(`http://127.0.0.1:${server.port}/mcp`, {
@@ -109,7 +109,7 @@ async function listen(
   });
   for await (const { data } of readEvents(response.body!)) {
     const { method: kind, params } = JSON.parse(data);
-    if (kind === 'notifications/tasks') hear(params);
+    if (kind === 'notifications/tasks') onChange(params);
   }
   throw new Error('The subscription of the benchmark ended.');
 }
