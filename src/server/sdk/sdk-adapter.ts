@@ -392,7 +392,7 @@ function isIssueOfParams(issue: unknown): issue is JsonObject {
 }
 
 function sentenceOf({ path, message }: JsonObject): string {
-  const field = (path as unknown[]).slice(1).join('..') || 'params';
+  const field = (path as unknown[]).slice(1).join('.') || 'params';
   return `${field}: ${String(message)}`;
 }
 
