@@ -164,7 +164,7 @@ export class Oracles {
 
   #follow(id: TaskId, known: Known, event: TaskEvent): void {
     if (event.type === 'claimed') {
-      const { epoch, holder: worker } = event;
+      const { epoch, worker } = event;
       const { claim } = known;
       if (claim) this.#judgeTakeOver(id, claim, worker);
       known.claim = { epoch, worker, renewedAt: this.#world.time };

@@ -193,14 +193,14 @@ function cancelled(): TaskDetails {
 const events = (t: number): readonly HistoryEvent[] => {
   const all: readonly (readonly [ms: number, event: HistoryEvent['event']])[] = [
     [0, { type: 'created' }],
-    [200, { type: 'claimed', epoch: 1, holder: 'harbour-7#4121' }],
+    [200, { type: 'claimed', epoch: 1, worker: 'harbour-7#4121' }],
     [8_000, { type: 'recorded', entries: 1 }],
     [31_000, { type: 'recorded', entries: 2 }],
     [39_100, { type: 'childStarted', childId: 'task-child-1' }],
     [39_300, { type: 'childStarted', childId: 'task-child-2' }],
     [49_000, { type: 'reported', progress: { done: 2, total: 4 }, message: 'Drafting chapter 2 of 4' }],
     [72_000, { type: 'childDone', childId: 'task-child-1', outcome: 'result' }],
-    [74_000, { type: 'claimed', epoch: 2, holder: 'harbour-9#233', takenFrom: 'harbour-7#4121' }],
+    [74_000, { type: 'claimed', epoch: 2, worker: 'harbour-9#233', takenFrom: 'harbour-7#4121' }],
     [97_000, { type: 'recorded', entries: 1 }],
     [97_200, { type: 'reported', progress: { done: 3, total: 4 }, message: 'Drafting chapter 3 of 4' }],
   ];

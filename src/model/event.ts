@@ -11,7 +11,7 @@ export interface Report {
 
 export type TaskEvent =
   | { readonly type: 'created' }
-  | { readonly type: 'claimed'; readonly epoch: number; readonly holder: string; readonly takenFrom?: string }
+  | { readonly type: 'claimed'; readonly epoch: number; readonly worker: string; readonly takenFrom?: string }
   | { readonly type: 'recorded'; readonly entries: number }
   | ({ readonly type: 'reported' } & Report)
   | { readonly type: 'asked' | 'answered' | 'withdrawn'; readonly key: string }

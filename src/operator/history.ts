@@ -120,7 +120,7 @@ export class HistoryReader {
     if (event.type !== 'claimed') return;
     this.#passes.push({
       number: event.epoch,
-      worker: event.holder,
+      worker: event.worker,
       from: at,
       to: null,
       end: 'running',

@@ -20,7 +20,7 @@ function told(commits: readonly [number, readonly TaskEvent[], ...Json[]][], own
 const claimed = (epoch: number, takenFrom?: string): TaskEvent => ({
   type: 'claimed',
   epoch,
-  holder: `worker ${epoch}`,
+  worker: `worker ${epoch}`,
   ...(takenFrom !== undefined && { takenFrom }),
 });
 const recorded: TaskEvent = { type: 'recorded', entries: 1 };

@@ -60,7 +60,7 @@ function gapIn(events: TaskDetails['events']): number {
 function aboutEvent(event: TaskEvent): ComponentChildren {
   switch (event.type) {
     case 'claimed':
-      return `${processName(event.holder)}${event.takenFrom ? ` took over from ${processName(event.takenFrom)}` : ''}, pass ${event.epoch}`;
+      return `${processName(event.worker)}${event.takenFrom ? ` took over from ${processName(event.takenFrom)}` : ''}, pass ${event.epoch}`;
     case 'rested':
       return `${processName(event.takenFrom)} died or became unresponsive`;
     case 'recorded':

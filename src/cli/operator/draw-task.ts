@@ -257,8 +257,8 @@ type EventTexts = {
 
 const eventTexts: EventTexts = {
   created: () => 'created',
-  claimed: ({ epoch, holder, takenFrom }) =>
-    `pass ${epoch} on ${holder}${takenFrom === undefined ? '' : `, taken over from ${takenFrom}`}`,
+  claimed: ({ epoch, worker, takenFrom }) =>
+    `pass ${epoch} on ${worker}${takenFrom === undefined ? '' : `, taken over from ${takenFrom}`}`,
   recorded: ({ entries }) => `recorded ${entries} ${entries === 1 ? 'entry' : 'entries'}`,
   reported: ({ progress, message }) =>
     [progress ? progressText(progress) : '', progress?.message ?? message ?? ''].filter(Boolean).join(' ') ||

@@ -142,7 +142,7 @@ test('a task that made progress is taken over at once, and only from the worker 
   expect(rules.claim(advanced, successor, 1, { name: 'another' })).toMatchObject({ code: 'NOT_CLAIMABLE' });
   const { writes } = did(rules.claim(advanced, successor, 1, { name: 'worker' }));
   expect(writes[0]!.events).toEqual([
-    { type: 'claimed', epoch: 2, holder: 'successor', takenFrom: 'worker' },
+    { type: 'claimed', epoch: 2, worker: 'successor', takenFrom: 'worker' },
   ]);
 });
 

@@ -73,7 +73,7 @@ export function create(
   return changed(
     { ...task, phase: 'running', epoch: 1, worker: leased(worker, at) },
     at,
-    [created, { type: 'claimed', epoch: 1, holder: worker.name }],
+    [created, { type: 'claimed', epoch: 1, worker: worker.name }],
     opening(request),
   );
 }
@@ -174,7 +174,7 @@ export function claim(task: Task, worker: NewTaskWorker, at: number, freed?: Fre
   const started =
     task.phase === 'queued' ? { ...bumpedVisibly(task, at), phase: 'running' as const } : bumped(task);
   return changed({ ...started, ...counted, epoch, isReady: true, worker: leased(worker, at) }, at, [
-    { type: 'claimed', epoch, holder: worker.name, ...(previous && { takenFrom: previous.name }) },
+    { type: 'claimed', epoch, worker: worker.name, ...(previous && { takenFrom: previous.name }) },
   ]);
 }
 

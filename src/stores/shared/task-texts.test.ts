@@ -23,8 +23,8 @@ test('a task is read as it was written, including the defaults that its body omi
 test('events are read as they were written', () => {
   const events: TaskEvent[] = [
     { type: 'created' },
-    { type: 'claimed', epoch: 1, holder: 'w' },
-    { type: 'claimed', epoch: 2, holder: 'v', takenFrom: 'w' },
+    { type: 'claimed', epoch: 1, worker: 'w' },
+    { type: 'claimed', epoch: 2, worker: 'v', takenFrom: 'w' },
     { type: 'recorded', entries: 3 },
     { type: 'finished', outcome: 'result' },
   ];

@@ -106,7 +106,7 @@ export function eventsText(events: readonly TaskEvent[]): string {
   return JSON.stringify(
     events.map((event): StoredEvent => {
       if (event.type === 'recorded') return event.entries;
-      if (event.type === 'claimed' && event.takenFrom === undefined) return [event.epoch, event.holder];
+      if (event.type === 'claimed' && event.takenFrom === undefined) return [event.epoch, event.worker];
       return event;
     }),
   );
@@ -116,7 +116,7 @@ export function eventsIn(text: string): TaskEvent[] {
   return (JSON.parse(text) as StoredEvent[]).map((stored): TaskEvent => {
     if (typeof stored === 'number') return { type: 'recorded', entries: stored };
     if ('type' in stored) return stored;
-    return { type: 'claimed', epoch: stored[0], holder: stored[1] };
+    return { type: 'claimed', epoch: stored[0], worker: stored[1] };
   });
 }
 

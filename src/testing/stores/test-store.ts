@@ -244,7 +244,7 @@ export function testStore(options: SuiteOptions): void {
         received.map(({ taskId, rootId, version, events }) => [taskId, rootId, version, ...events]),
         [
           [task.id, task.id, 1, { type: 'created' }],
-          [task.id, task.id, 2, { type: 'claimed', epoch: 1, holder: 'worker' }],
+          [task.id, task.id, 2, { type: 'claimed', epoch: 1, worker: 'worker' }],
           [child.id, task.id, 1, { type: 'created' }],
           [task.id, task.id, 3, { type: 'childStarted', childId: child.id }],
         ],

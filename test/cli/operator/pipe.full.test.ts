@@ -150,7 +150,7 @@ test.concurrent.for([
 test.concurrent('watching a task prints its events, and its outcome is the exit code', async () => {
   const operator = await own();
   const created = { version: 1, at: ago(9), event: { type: 'created' } } as const;
-  const claimed = { version: 2, at: ago(8), event: { type: 'claimed', epoch: 1, holder: 'host-1' } } as const;
+  const claimed = { version: 2, at: ago(8), event: { type: 'claimed', epoch: 1, worker: 'host-1' } } as const;
   const task = summary({ version: 2 });
   operator.story = story({ task, events: [created, claimed] });
   const child = new Home(env).start('tasks', 'watch', task.id, '--url', operator.url);

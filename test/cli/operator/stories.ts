@@ -142,7 +142,7 @@ export const several: TaskSummary[] = [
     status: 'lost',
     createdAt: ago(90_000),
     finishedAt: ago(80_000),
-    problem: 'The server behind the gateway forgot it.',
+    problem: 'The upstream lost the task.',
   }),
   summary({
     id: idOf('eelgrass'),

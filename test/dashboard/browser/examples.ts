@@ -24,7 +24,7 @@ export function detailsOf(task: TaskSummary, given: Partial<TaskDetails> = {}): 
     purgeAt: finishedAt === undefined ? null : finishedAt + 24 * hour,
     events: [
       { version: 1, at: createdAt, event: { type: 'created' } },
-      { version: 2, at: createdAt + 8, event: { type: 'claimed', epoch: 1, holder: 'harbour-7#4121' } },
+      { version: 2, at: createdAt + 8, event: { type: 'claimed', epoch: 1, worker: 'harbour-7#4121' } },
       { version: 3, at: createdAt + 900, event: { type: 'recorded', entries: 2 } },
       { version: 4, at: createdAt + 1_800, event: { type: 'reported', ...reported } },
     ],
