@@ -11,14 +11,14 @@ export type Holdings = ReadonlyMap<string, number>;
 
 /** Caches with their own limit in size or time. */
 const caches = new Set([
-  'DamagedTasks.#found',
-  'DirectAnswers.#senders',
-  'Gate.#goodHosts',
+  'CorruptTasks.#tasks',
+  'FastPath.#senders',
+  'AdmissionControl.#goodHosts',
   'HttpSessions.#live',
   'KnownSessions.#byOwner',
   'MinuteCounts.#minutes',
   'ParsedTasks.#remembered',
-  'Quota.#counted',
+  'TaskQuota.#counted',
   'Rows.#found',
   'Slots.#ofTool',
   'SqliteQueue.#alive',

@@ -47,7 +47,8 @@ import type { Reservation } from './worker/slots.ts';
 import { Worker } from './worker/worker.ts';
 
 function unknownTool(name: string, known: readonly string[]): InvalidOptions {
-  return new InvalidOptions('UNKNOWN_TOOL', `Unknown durable tool "${name}". Known: ${known.join(', ')}.`);
+  const others = known.length > 0 ? `Known: ${known.join(', ')}.` : 'None is registered here.';
+  return new InvalidOptions('UNKNOWN_TOOL', `Unknown durable tool "${name}". ${others}`);
 }
 
 function duplicateTool({ name, version }: DurableTool): InvalidOptions {

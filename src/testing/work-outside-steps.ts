@@ -41,7 +41,10 @@ function callerOf(stack: string): string | undefined {
     .slice(1)
     .map((line) => line.trim().replace(/^at /, ''));
   const frame = frames.find(
-    (one) => !one.includes('node:') && !one.endsWith('(<anonymous>)') && !one.includes('work-outside-steps'),
+    (one) =>
+      !one.includes('node:') &&
+      !one.endsWith('(<anonymous>)') &&
+      !/work-outside-steps|\/runtime\/runtime\./.test(one),
   );
   return frame === undefined || frame.includes(engine) ? undefined : frame;
 }

@@ -200,7 +200,7 @@ test('a timer awaited outside a step is found by runTool, with its place', async
     await task.step('fine', () => 1);
   });
   await expect(runTool(tool, undefined)).rejects.toThrow(
-    /starts something outside its steps.*Timeout at .*steps\.test\.ts/s,
+    /starts asynchronous work outside its steps: Timeout at \S*steps\.test\.ts\S* It could/,
   );
 });
 
@@ -213,7 +213,7 @@ test('a request made outside a step is found by runTool, with its place', async 
     return response.text();
   });
   await expect(runTool(tool, undefined)).rejects.toThrow(
-    /starts something outside its steps.*steps\.test\.ts/s,
+    /starts asynchronous work outside its steps.*steps\.test\.ts/s,
   );
 });
 
