@@ -16,7 +16,10 @@ export class Watch {
   constructor(database: Database, history: HistoryFile) {
     this.#database = database;
     this.#history = history;
-    this.stop = database.store.subscribe(({ taskId: task, version }) => {
+    this.stop = database.store.subscribe(({ taskId: task, version, events }) => {
+      // A clock jump can end the retention of tasks from an earlier part of the run.
+      const isForeign = !this.#versions.has(task) && events.some(({ type }) => type === 'removed');
+      if (isForeign) return;
       this.#versions.set(task, version);
       history.add({ what: 'commit', task, version, at: moment() });
     });
