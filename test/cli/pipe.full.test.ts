@@ -249,7 +249,7 @@ test.concurrent('a server is found by its name in a config file, also to resume 
   expect(missing).toEqual({
     code: 1,
     stdout: '',
-    stderr: `holdfast: ${file}:1: "web" needs WEB, which is not in the environment.\n`,
+    stderr: `holdfast: ${file}:1: "web" needs the environment variable WEB, which is not set.\n`,
   });
 });
 
