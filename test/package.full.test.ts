@@ -190,6 +190,15 @@ test('a project without the SDK compiles and runs tasks: root, stores and tests 
   expect({ status, stdout }).toEqual({ status: 0, stdout: 'result\n' });
 });
 
+test('a command that needs the SDK names the packages to install', () => {
+  const holdfast = join(engineOnly, 'node_modules/.bin/holdfast');
+  const { status, stderr } = run(holdfast, ['serve', '--', 'true'], engineOnly);
+  const packages = '@modelcontextprotocol/server @modelcontextprotocol/client';
+  expect(stderr).toMatch(/^holdfast: holdfast serve needs @modelcontextprotocol\/\w+: npm install /);
+  expect(stderr).toContain(packages);
+  expect(status).toBe(1);
+});
+
 test('declarations show no internals', () => {
   const shown = ['server/tasks', 'engine/tasks', 'engine/worker/worker'].map((file) =>
     readFileSync(join(installed, `dist/${file}.d.ts`), 'utf8'),

@@ -79,13 +79,23 @@ async function run(args: readonly string[]): Promise<number> {
       return 0;
     }
     if (!(error instanceof WrongUsage)) {
-      printError(error as Error);
+      printError(missingSdk(name, error) ?? (error as Error));
       return 1;
     }
     const help = error.help ?? ['holdfast', ...(command ? [name] : []), '--help'].join(' ');
     printError({ message: `${error.message}; see \`${help}\`.` });
     return 2;
   }
+}
+
+/** The packages of the SDK are optional: a project that only runs tasks has none of them. */
+function missingSdk(name: string | undefined, error: unknown): { readonly message: string } | undefined {
+  const { code, message } = error as NodeJS.ErrnoException;
+  const [, missing] = /package '(@modelcontextprotocol\/\w+)'/.exec(message ?? '') ?? [];
+  if (code !== 'ERR_MODULE_NOT_FOUND' || missing === undefined) return undefined;
+  return {
+    message: `holdfast ${name} needs ${missing}: npm install @modelcontextprotocol/server @modelcontextprotocol/client.`,
+  };
 }
 
 function printHelpOrVersion(args: readonly string[]): number {
