@@ -1,7 +1,7 @@
 /**
- * Every public entry and the launcher of the `holdfast` command import this file first. On a Node that is too old it
- * throws one clear sentence before anything uses a missing feature. That Node must still be able to parse every module
- * of an entry, because imports are loaded first.
+ * The oldest supported Node, and a check of it. Every public entry and the launcher of the `holdfast` command import
+ * this file first, so a Node that is too old throws one clear sentence before anything uses a missing feature. All
+ * imports of an entry are parsed before this check runs, so an old Node must still be able to parse them.
  */
 export const oldestNode = '22.18';
 
@@ -12,6 +12,7 @@ if (isOlder(process.versions.node, oldestNode)) {
   );
 }
 
+/** True if `version` is older than `than`. Only the major and minor numbers are compared. */
 export function isOlder(version: string, than: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   const [oldestMajor = 0, oldestMinor = 0] = than.split('.').map(Number);

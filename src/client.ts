@@ -120,7 +120,7 @@ export async function connectTasks<Tools = unknown>(
   return tasks;
 }
 
-/** Passes on only the declared kinds of questions, however they arrive. */
+/** A callback that refuses questions of other kinds than the declared ones, however they arrive. */
 function asDeclared(
   answer: AnswerQuestion,
   kinds: readonly QuestionKind[] = ['form', 'url'],
@@ -134,7 +134,9 @@ function asDeclared(
 /** High, because a question may wait for its answer for a long time, and must not block others. */
 const maxConcurrentQuestions = 1_000;
 
-/** The task host of a client. It runs a server's engine, so that questions survive a crash of this process. */
+/**
+ * The task host of a client. It runs the same engine as a server, so that questions survive a crash of this process.
+ */
 function taskHostFor(
   client: Client,
   url: URL | undefined,
@@ -191,6 +193,7 @@ function taskHostFor(
       const version = (await digestOf(server())).slice(0, 16);
       const handlers = new Map(methods.map((method) => [method, questionHandler(method, version, ask)]));
       tasks = createTasks({ store, tools: [...handlers.values()] });
+      // A short grace, so that closing does not wait for open questions: the next process asks them again.
       await tasks.work({ concurrency: maxConcurrentQuestions, grace: '100ms' });
       engine.resolve({ tasks, handlers });
     },

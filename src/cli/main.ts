@@ -1,6 +1,6 @@
 /**
- * The `holdfast` command. Exit code 1 means that something failed, 2 that the usage was wrong. Both print one sentence
- * to stderr.
+ * The `holdfast` command. Exit code 1 means that something failed, 2 that the usage was wrong. Both print a message to
+ * stderr.
  */
 
 import { runtime } from '../runtime/runtime.ts';
@@ -20,7 +20,7 @@ const commands: Readonly<Record<string, Command>> = {
 
 /** Commands that run until they are stopped. */
 const servers = new Set(['demo', 'serve', 'worker']);
-/** How long a stopped server may take to write its last output. */
+/** How long the process stays alive after a server has stopped, to write its last output. */
 const exitAfterMs = 1_000;
 
 const help = `Holdfast: durable tasks for MCP, for tools that take minutes or days and survive crashes and restarts.
@@ -45,7 +45,8 @@ const { emitWarning } = process;
 process.emitWarning = (warning: string | Error, ...rest: never[]) => {
   if (!String(warning).startsWith('SQLite is')) emitWarning.call(process, warning, ...rest);
 };
-// A reader such as head may close the pipe early. Other errors, such as a full disk, lose output.
+// EPIPE is normal: a reader such as head closes the pipe early. After other errors, such as a full disk, output is
+// missing.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit();
   printError({ message: `Could not write output (${error.message}).` });
@@ -55,7 +56,8 @@ process.on('uncaughtException', (error) => {
   printError(error);
   process.exit(1);
 });
-// Keeps the process alive until the command returns: Postgres connections do not, not even while they close.
+// Keeps the process alive until the command returns. Postgres connections do not, not even while they close. The
+// interval does nothing, and its length does not matter.
 const keepAlive = runtime.setInterval(() => {}, 2 ** 30);
 const args = process.argv.slice(2);
 process.exitCode = await run(args);
@@ -63,6 +65,7 @@ runtime.clearInterval(keepAlive);
 // Ends a stopped server even if a step that ignores its signal has left timers or connections open.
 if (servers.has(commandOf(args) ?? '')) runtime.setTimeout(() => process.exit(), exitAfterMs).unref();
 
+/** The first argument that is not an option: options may come before the command. */
 function commandOf(args: readonly string[]): string | undefined {
   return args.find((arg) => !arg.startsWith('-'));
 }

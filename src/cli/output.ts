@@ -5,6 +5,7 @@ import { clean } from './views/terminal-text.ts';
 /** Characters that control terminals or change the text direction, and that `JSON.stringify` does not escape. */
 const controlCharacters = /[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
+/** JSON that is safe to print on a terminal. */
 export function jsonText(value: unknown, indent?: number): string {
   return escaped(JSON.stringify(value, undefined, indent));
 }
@@ -29,6 +30,7 @@ export function errorTextOf(result: JsonObject): string {
   return textOf(result) || 'The tool failed without a message.';
 }
 
+/** The text of a result, or its structured content as JSON if there is no text. May be empty. */
 export function textOf(result: JsonObject): string {
   const { content, contents, messages, structuredContent } = result;
   const parts = [content, contents, messages].flatMap((list) => (Array.isArray(list) ? list : []));
@@ -37,6 +39,7 @@ export function textOf(result: JsonObject): string {
   return structuredContent === undefined ? '' : clean(JSON.stringify(structuredContent, undefined, 2));
 }
 
+/** The text of one content block, or a short description of its data. */
 function partOf(part: Json): string {
   if (!isJsonObject(part)) return '';
   const { type, text, resource, data, blob, mimeType, uri, role, content } = part;
@@ -46,5 +49,6 @@ function partOf(part: Json): string {
   if (type === 'resource_link') return String(uri);
   const bytes = data ?? blob;
   if (typeof bytes !== 'string') return '';
+  // Four characters of base64 are three bytes.
   return `[${mimeType ?? type ?? 'data'}, ${Math.floor((bytes.length * 3) / 4)} bytes]`;
 }

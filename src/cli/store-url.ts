@@ -23,7 +23,10 @@ export function parseStoreUrl(url: string): StoreLocation {
   return { kind: 'sqlite', file };
 }
 
-/** Matches environment variables with credentials of the store. Programs that we start must not see them. */
+/**
+ * Returns a function that is true for environment variables with credentials of the store. Programs that we start must
+ * not see them.
+ */
 export function storeSecrets(url: string | undefined): (name: string, value: string) => boolean {
   const location = url === undefined ? undefined : parseStoreUrl(url);
   if (location?.kind !== 'postgres') return () => false;
@@ -32,7 +35,7 @@ export function storeSecrets(url: string | undefined): (name: string, value: str
   return (name, value) => isSecret(name) || (value !== '' && keys.has(value));
 }
 
-/** Returns a function that opens the store. A missing SQLite file is created. */
+/** Returns a function that opens the store, and creates a missing SQLite file. Its folder is created at once. */
 export async function storeAt(location: StoreLocation): Promise<() => Promise<Database>> {
   if (location.kind === 'postgres') return onPostgres(location.url);
   const { sqlite } = await import('../sqlite.ts');
@@ -58,7 +61,10 @@ export async function existingStore(location: StoreLocation): Promise<() => Prom
   return storeAt(location);
 }
 
-/** Like `existingStore`, but never creates tables: the URL may name the wrong database. */
+/**
+ * Like `existingStore`, but fails if a Postgres database contains no tasks: the URL may name the wrong database, and
+ * opening a store would create tables in it.
+ */
 export async function storeWithTasks(location: StoreLocation): Promise<() => Promise<Database>> {
   const open = await existingStore(location);
   if (location.kind !== 'postgres') return open;

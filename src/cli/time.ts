@@ -30,17 +30,20 @@ export function took(ms: number): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** The local time of day. */
+/** The local time of day: `14:02:11`. The Swedish locale has this format. */
 export function timeOfDay(at: number): string {
   return new Date(at).toLocaleTimeString('sv');
 }
 
-/** The local date and time. */
+/** The local date and time: `2026-07-28 14:02:11`. */
 export function dayAndTime(at: number): string {
   return new Date(at).toLocaleString('sv');
 }
 
-/** Parses a date or time (`2026-07-28`, `2026-07-28T12:00:00Z`), or a duration before now (`30m`, `12h`, `7d`). */
+/**
+ * Parses a date or time (`2026-07-28`, `2026-07-28T12:00:00Z`), or a duration before now (`30m`, `12h`, `7d`). Returns
+ * milliseconds since 1970.
+ */
 export function momentFrom(text: string, now = runtime.now()): number {
   try {
     if (/^\d+(\.\d+)?[a-z]+$/.test(text)) return now - toMs(text as Duration);

@@ -15,7 +15,7 @@ export class WrongUsage extends HoldfastError {
   }
 }
 
-/** Ends a command with exit code 0 and prints its help. */
+/** Ends a command with exit code 0 and prints its help, which is the message. */
 export class HelpRequested extends Error {}
 
 /** Ends a command with exit code 1. */
@@ -49,6 +49,7 @@ export function readArguments<const Options extends ParseArgsOptionsConfig>(
     if (token.kind !== 'option') continue;
     const type = Object.hasOwn(options, token.name) ? options[token.name]!.type : undefined;
     if (type === undefined) throw new WrongUsage(`unknown option ${token.rawName}`);
+    // A value that begins with `--` must follow a `=`; otherwise it is the next option.
     const isMissing = !token.value || (!token.inlineValue && token.value.startsWith('--'));
     if (type === 'string' && isMissing) throw new WrongUsage(`${token.rawName} needs a value`);
     if (type === 'boolean' && token.value !== undefined)
@@ -58,6 +59,7 @@ export function readArguments<const Options extends ParseArgsOptionsConfig>(
   return { values, positionals } as Arguments<Options>;
 }
 
+/** `what` names the argument in the error: `the input`. */
 export function readJson(text: string, what: string): unknown {
   try {
     return JSON.parse(text);
@@ -66,12 +68,14 @@ export function readJson(text: string, what: string): unknown {
   }
 }
 
+/** Returns the word if it is known. Otherwise throws `problem` as wrong usage. */
 export function oneOf<Word extends string>(known: readonly Word[], word: string, problem: string): Word {
   const found = known.find((one) => one === word);
   if (!found) throw new WrongUsage(problem);
   return found;
 }
 
+/** Parses a whole number of at least 1. */
 export function countFrom(text: string, option: string): number {
   const count = Number(text);
   if (!/^\d+$/.test(text) || count < 1)
@@ -85,6 +89,7 @@ export function version(): string {
   return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
 }
 
+/** The port of `serve` and `demo`. */
 export const defaultPort = 7420;
 
 /** `holdfast` as the user of this process would type it. */

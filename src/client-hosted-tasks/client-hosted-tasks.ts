@@ -68,7 +68,7 @@ const taskDeleted = { kind: 'lost', message: 'The task was deleted before it was
 /** With SEP-2229, a question that is answered within this time gets no task. */
 const windowMs = toMs('1s');
 
-/** Limit for unconfirmed tasks. No server has as many open tasks. */
+/** The maximum number of unconfirmed tasks that are remembered. For more, a repeated question gets a new task. */
 const maxUnconfirmed = 10_000;
 
 /** The server has cancelled its request, and expects no answer. */
@@ -163,8 +163,9 @@ export class ClientHostedTasks {
   ): Promise<JsonObject> {
     const requests = await this.#requests();
     const key = await keyOf(request);
+    // True if the server accepts a task that it did not request.
     const isUnasked = caller.sender.takesTasksUnasked ?? false;
-    // The server may not have received the task id.
+    // If the server has not received the task id, it repeats the question.
     const unconfirmed = key === undefined ? undefined : this.#unconfirmed.get(key);
     let tree = unconfirmed && (await loadTree(requests, caller, unconfirmed));
     if (!tree) {
@@ -193,7 +194,7 @@ export class ClientHostedTasks {
     return caller.dialect.created(tree, requests.now);
   }
 
-  /** The answer itself, in place of a task. */
+  /** Returns the outcome instead of a task, and deletes the task. */
   async #answered(requests: TaskService, id: TaskId): Promise<JsonObject> {
     const task = await requests.task(id);
     await requests.discard(id);
@@ -256,7 +257,7 @@ export class ClientHostedTasks {
       return payloadIn(await authorizedTree(requests, caller, params, method), caller);
     }
     const { result, tree } = await answerTo(method, requests, caller, params);
-    // The task may be of an earlier process. Send its status changes from now on.
+    // The task may have been created by an earlier process. Send its status changes from now on.
     if (tree && tree.root.phase !== 'done') this.#follow(requests, tree, caller);
     return result;
   }
@@ -272,6 +273,7 @@ export class ClientHostedTasks {
   #follow(requests: TaskService, tree: TaskTree, caller: Caller): void {
     const { id } = topOf(tree);
     if (this.#isClosed || this.#followed.has(id)) return;
+    // The initial status, which the server knows from the answer that contained the task id.
     let sentStatus = 'working';
     const sendIfChanged = async () => {
       const now = await loadTree(requests, caller, id);
@@ -292,12 +294,13 @@ export class ClientHostedTasks {
     this.#followed.delete(id);
   }
 
+  /** The task service of the engine. Waits until the server is known. */
   async #requests(): Promise<TaskService> {
     return (await this.#parts.engine).tasks.requests();
   }
 }
 
-/** An error as the answer for the server. A cancelled request gets no answer. */
+/** The error as the answer for the server. For a cancelled request, a promise that never settles: it gets no answer. */
 function settled(error: unknown): Settled | Promise<never> {
   return error instanceof RequestCancelled ? new Promise(() => {}) : { error: originalTasks.fault(error) };
 }
@@ -308,7 +311,10 @@ function payloadIn(tree: TaskTree | undefined, { dialect }: Caller): JsonObject 
   return payload;
 }
 
-/** Identifies a question; undefined if it does not belong to a task of the server. */
+/**
+ * Identifies a question, so that a repeated one is recognized; undefined if it does not belong to a task of the
+ * server.
+ */
 async function keyOf({ method, params: all }: IncomingRequest): Promise<string | undefined> {
   const { _meta, task: _, ...params } = all;
   const related = isJsonObject(_meta) ? _meta[relatedTaskKey] : undefined;
@@ -319,7 +325,7 @@ async function keyOf({ method, params: all }: IncomingRequest): Promise<string |
 
 type AnswerRequest = (request: QuestionRequest, signal: AbortSignal) => Promise<JsonObject>;
 
-/** A host may be restarted many times before the user answers. */
+/** A restart of the host can count as a crash of the task, and there may be many before the user answers. */
 const maxCrashes = 10_000;
 
 /**

@@ -6,13 +6,16 @@ import type { PolledTask, TaskPoller, TaskUpdate } from '../remote-tasks/task-po
 export interface TaskHandle<Result = JsonObject> {
   /** Store this id to resume the call later: `tasks.resume(id)`. */
   readonly id: string;
-  /** The server's id of the task; undefined if the call was answered without a task. */
+  /** The server's id of the task; undefined before there is one, or if the call was answered without a task. */
   readonly taskId: string | undefined;
   /** True if the outcome is known. */
   readonly isDone: boolean;
   /** The result of the call. Rejects with TaskFailed, TaskCancelled, TaskExpired, TaskLost or another error. */
   result(): Promise<Result>;
-  /** All updates from now until the call ends. */
+  /**
+   * The updates from now until the call ends. A slow reader misses outdated progress, and the oldest updates if too
+   * many are queued.
+   */
   updates(): AsyncIterableIterator<TaskUpdate>;
   /** Asks the server to cancel the task. `result()` reports whether it was cancelled. */
   cancel(): Promise<void>;
@@ -100,12 +103,14 @@ export class CallHandle implements TaskHandle {
     this.#poller = poller;
   }
 
+  /** Sets the outcome of the call. */
   end(ending: RemoteOutcome): this {
     this.isDone = true;
     this.#ended.resolve(ending);
     return this;
   }
 
+  /** Ends the handle without an outcome: `result()` rejects, and `isDone` remains false. */
   fail(error: unknown): void {
     this.#ended.reject(error);
   }
@@ -118,7 +123,7 @@ function resultsIn({ ending, children }: PolledTask): JsonObject[] {
 
 // --- Queue of updates ---------------------------------------------------------------------------------------
 
-/** A slow reader gets all updates but outdated progress, up to this number. Then the oldest are dropped. */
+/** The maximum number of queued updates for a slow reader. Then the oldest are dropped. */
 const maxQueued = 1_000;
 
 /** The updates that one reader has not read yet. */
@@ -151,6 +156,7 @@ class UpdateQueue implements AsyncIterableIterator<TaskUpdate> {
     return { value: undefined, done: true };
   }
 
+  /** Adds an update. Progress replaces queued progress of the same task if nothing was added after it. */
   push(update: TaskUpdate): void {
     if (this.#end) return;
     const last = this.#queued.at(-1);
@@ -181,7 +187,7 @@ export interface LiveCall {
   readonly settled: Promise<unknown>;
 }
 
-/** A controller that aborts with this signal. Aborting it removes its listener. */
+/** A controller that aborts when this signal aborts. Aborting the controller removes its listener from the signal. */
 export function controllerFor(signal: AbortSignal | undefined): AbortController {
   const controller = new AbortController();
   if (signal?.aborted) controller.abort(signal.reason);

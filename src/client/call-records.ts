@@ -6,16 +6,16 @@ import { runtime } from '../runtime/runtime.ts';
 import type { CallRecord, CallRegistry } from './call-registry.ts';
 import type { CallEvent } from './options.ts';
 
-/** The answers to the questions of one call, by task and key. */
+/** The saved answers to the questions of one call. Keys contain the task id and the key of the question. */
 export interface CallAnswers {
   answer(key: string): JsonObject | undefined;
   remember(key: string, answer: JsonObject): void;
   forget(matches: (key: string) => boolean): void;
 }
 
-/** How long a delivered call can still be resumed. */
+/** How long a delivered call can be resumed, counted from its creation. */
 const keepDeliveredMs = 30 * 24 * 3_600_000;
-/** How many ancestors of a task are searched for a known call. */
+/** How many tasks are searched for a known call: the task itself and its ancestors. */
 const maxDepth = 64;
 
 export class CallRecords {
@@ -29,7 +29,7 @@ export class CallRecords {
     this.#onEvent = onEvent;
   }
 
-  /** Deletes records that were delivered long ago. */
+  /** Deletes delivered records of calls that were created long ago. */
   prune(server: string): void {
     const oldest = runtime.now() - keepDeliveredMs;
     for (const { id, isDelivered, createdAt } of this.#registry.list({ server }))
@@ -64,7 +64,10 @@ export class CallRecords {
     };
   }
 
-  /** The answers of the call that a task belongs to. The task may be a subtask that is not polled yet. */
+  /**
+   * The answers of the call that a task belongs to; undefined if no call is found. The task may be a subtask that is
+   * not polled yet.
+   */
   async answersFor(
     taskId: string,
     server: string,
@@ -121,6 +124,7 @@ export class CallRecords {
   }
 }
 
+/** The name of the tool or prompt; undefined for other requests. */
 export function toolOf({ params }: CallRecord): string | undefined {
   return isJsonObject(params) && typeof params.name === 'string' ? params.name : undefined;
 }

@@ -19,12 +19,15 @@ export interface CallRecord {
   readonly params: JsonObject;
   /** Prevents a second execution if the call is sent again. Only servers that support such keys honour it. */
   readonly idempotencyKey: string;
+  /** In milliseconds since 1970. */
   readonly createdAt: number;
-  /** The dialect of the task. */
+  /** The dialect of the task, if there is one. */
   readonly dialect?: string;
+  /** The server's id of the task; absent if there is none yet. */
   readonly taskId?: string;
   /** Answers to the call's questions, by task and key. */
   readonly answers: Readonly<Record<string, JsonObject>>;
+  /** The outcome; absent if it is not known yet. */
   readonly ending?: RemoteOutcome;
   /** True if the host has received the outcome. */
   readonly isDelivered: boolean;
@@ -39,7 +42,10 @@ export function newRecord(call: Pick<CallRecord, 'server' | 'method' | 'params'>
 export interface CallRegistry {
   save(record: CallRecord): void;
   get(id: string): CallRecord | undefined;
-  /** The records of one server or of all, the oldest first. */
+  /**
+   * The records of one server or of all, the oldest first. `onlyOpen` omits records whose outcome was delivered; a
+   * finished call remains open until then.
+   */
   list(query?: { readonly server?: string; readonly onlyOpen?: boolean }): CallRecord[];
   delete(id: string): void;
   close(): void;

@@ -52,6 +52,7 @@ interface SendOptions extends Omit<CallOptions, 'idempotencyKey'> {
 }
 
 interface SendingOptions extends DispatchOptions {
+  /** True if the request may be executed more than once. */
   readonly isRepeatable: boolean;
   readonly reconnectTimeoutMs?: number;
 }
@@ -69,11 +70,12 @@ export class CallSender {
     this.#options = options;
   }
 
-  /** True if the server guarantees to execute a call only once, however often it is sent. */
+  /** True if the server promises to execute a call only once, however often it is sent. */
   get canResend(): boolean {
     return this.#connection.declares('extensions', idempotencyKey);
   }
 
+  /** True if the server may have received a request that failed with this error. */
   mayHaveArrived(error: unknown): boolean {
     return [ConnectionLost, RequestTimedOut, ServerUnreachable].some((kind) => error instanceof kind);
   }
@@ -130,6 +132,7 @@ export class CallSender {
       return refusal;
     });
     signal.throwIfAborted();
+    // Keys are a task id and a key. There is no task id yet.
     records.answersOf(record.id).remember(` ${question.key}`, answer);
     return answer;
   }
@@ -148,6 +151,7 @@ export class CallSender {
   async #hintsFor({ method, params }: CallRecord): Promise<ToolHints | undefined> {
     const needsList = this.#connection.isModern || this.#connection.takesTasks;
     if (method !== 'tools/call' || !needsList) return undefined;
+    // Not the signal of this call, because other calls wait for the same list.
     const { signal } = new AbortController();
     this.#hints ??= toolHints((page) =>
       this.#retry({ method: 'tools/list', params: page }, { signal, isRepeatable: true }),
@@ -159,7 +163,10 @@ export class CallSender {
     return (await hints).get(String(params.name));
   }
 
-  /** The parameters that request a task. */
+  /**
+   * The parameters that request a task; empty if the call must not or need not request one. `support` is the
+   * `taskSupport` of the tool.
+   */
   #taskParams(method: string, support?: string, ttl?: Duration): { readonly task?: JsonObject } {
     const task = ttl === undefined ? {} : { ttl: toMs(ttl) };
     if (this.#connection.isModern) return {};
@@ -168,6 +175,7 @@ export class CallSender {
     return mayRequest && support !== undefined && support !== 'forbidden' ? { task } : {};
   }
 
+  /** With `strict`, throws if the reply is a task that was not requested, or is not the requested task. */
   #checked<R extends Reply>(reply: R, wasRequested: boolean, method: string): R {
     const { isModern } = this.#connection;
     if (!this.#options.strict || isModern || this.#connection.agreesOn('sep-2229')) return reply;
@@ -293,11 +301,12 @@ function readReply(method: string, reply: JsonObject, isModern: boolean): Reply 
   return { kind: 'result', result: reply };
 }
 
-/** No other result has `task` as its only key. */
+/** True if the result is a created task of 2025-11-25: no other result has `task` as its only key. */
 function isTask({ _meta, ...reply }: JsonObject): boolean {
   return Object.keys(reply).length === 1 && isJsonObject(reply.task);
 }
 
+/** The array that every result of the method contains. */
 const listsIn: Readonly<Record<string, string>> = {
   'tools/call': 'content',
   'resources/read': 'contents',

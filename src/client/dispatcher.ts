@@ -19,7 +19,7 @@ import { within, withTimeout } from '../runtime/timeout.ts';
 
 export interface DispatchOptions {
   readonly signal: AbortSignal;
-  /** The request has no timeout. */
+  /** True for a request without a timeout, such as a subscription. */
   readonly isPatient?: boolean;
   readonly timeoutMs?: number;
   readonly headers?: Readonly<Record<string, string>>;
@@ -29,9 +29,10 @@ export interface DispatchOptions {
   readonly id?: string;
 }
 
+/** Retries of a response that could not be delivered. */
 const answerRetries = 6;
 const answerBackoff = { minMs: 100, maxMs: 3_200 };
-/** A shared abort reason: by default each abort creates an exception. */
+/** A shared abort reason, for speed: by default each abort creates an exception. */
 const done = new Error('The request has ended.');
 
 type Waiting = PromiseWithResolvers<JsonObject> & { readonly transport: Transport };
@@ -77,7 +78,8 @@ export class Dispatcher implements RemotePeer {
     transport.send = async (message, options) => {
       const meta = 'params' in message ? message.params?._meta : undefined;
       if (meta && protocolVersionKey in meta) this.#envelope ??= envelopeOf(meta as JsonObject);
-      // The SDK waits for HTTP to accept a notification, and its handshake ends with one.
+      // The SDK waits until HTTP accepts a notification, and its handshake ends with one. Without a timeout it could
+      // wait forever.
       if ('method' in message && !('id' in message))
         return withTimeout(
           this.#timeoutMs,
@@ -90,7 +92,7 @@ export class Dispatcher implements RemotePeer {
     };
   }
 
-  /** To be called after that. From then on, this dispatcher sees all messages before the client. */
+  /** To be called when the client has connected. From then on, this dispatcher sees all messages before the client. */
   attach(transport: Transport, isModern: boolean): void {
     this.#transport = transport;
     // The envelope of the first probe does not apply to a server of an older revision.
@@ -167,6 +169,7 @@ export class Dispatcher implements RemotePeer {
 
   /** The SDK reports the reason only as an error of the transport. */
   #streamEndError(): Error {
+    // The message of MalformedAnswer, for example from the size limit of the HTTP transport.
     const broken = /The server broke the protocol: (.*)\.$/.exec(this.#transportError ?? '')?.[1];
     if (broken !== undefined) return new MalformedAnswer(broken);
     const why = this.#transportError === undefined ? '' : ` (${this.#transportError})`;
@@ -178,11 +181,15 @@ export class Dispatcher implements RemotePeer {
     return { ...params, _meta: { ...(params._meta as JsonObject | undefined), ...this.#envelope } };
   }
 
-  /** On HTTP with 2026-07-28, closing the stream of a request cancels it. */
+  /**
+   * On HTTP with 2026-07-28, closing the stream of a request cancels it. Only the HTTP transport has
+   * `terminateSession`.
+   */
   #closingCancels(transport: Transport): boolean {
     return 'terminateSession' in transport && this.#envelope !== undefined;
   }
 
+  /** Returns true if the request is answered here, and not by the SDK. */
   #intercepts(request: Parameters<RequestInterceptor>[0]): boolean {
     const transport = this.#transport;
     const answering = this.#listeners.onRequest(request);
@@ -192,6 +199,7 @@ export class Dispatcher implements RemotePeer {
     return answering !== undefined;
   }
 
+  /** Returns false if the SDK must handle the message too. */
   #handles(message: JSONRPCMessage): boolean {
     if ('method' in message) {
       const params = isJsonObject(message.params) ? message.params : {};
@@ -200,6 +208,7 @@ export class Dispatcher implements RemotePeer {
       return false;
     }
     const waiting = this.#pending.get(String(message.id));
+    // A late answer to one of our requests is dropped, because the SDK does not know its id.
     if (!waiting) return typeof message.id === 'string' && message.id.startsWith('hf-');
     if ('error' in message) waiting.reject(remoteError(message.error));
     else if (isJsonObject(message.result)) waiting.resolve(message.result);
@@ -231,6 +240,10 @@ function remoteError(error: unknown): Error {
   return new RemoteError({ code, message, ...(data !== undefined && { data: data as Json }) });
 }
 
+/**
+ * Converts an error of sending a request: to the JSON-RPC error in the response if there is one, usually to
+ * ConnectionLost.
+ */
 function asLost(error: unknown, isModern: boolean): Error {
   if (error instanceof ConnectionLost || error instanceof MalformedAnswer) return error;
   if (!(error instanceof Error)) return new ConnectionLost(messageOf(error));
@@ -247,6 +260,7 @@ function asLost(error: unknown, isModern: boolean): Error {
   if (error.name === 'ZodError' || error.name === '$ZodError')
     return new MalformedAnswer('it answered with JSON that is not a JSON-RPC message');
   const { cause } = error;
+  // No connection was opened, so nothing was sent.
   const isUnsent = cause instanceof Error && 'code' in cause && cause.code === 'ECONNREFUSED';
   return new ConnectionLost(`${error.message}${cause instanceof Error ? ` (${cause.message})` : ''}`, {
     isUnsent,

@@ -6,7 +6,7 @@ import { MalformedAnswer, RemoteError } from '../remote-tasks/errors.ts';
 import { type RemoteTask, readTask } from '../remote-tasks/remote-task.ts';
 import type { Connection } from './transports/reconnecting.ts';
 
-/** A list with more pages, or more empty pages in a row, is considered endless. */
+/** A list with more pages, or more empty pages in a row, is considered endless and rejected. */
 const maxPages = 10_000;
 const maxEmptyPages = 100;
 
@@ -53,6 +53,7 @@ export async function* listed(
 // --- Tools --------------------------------------------------------------------------------------------------
 
 export interface ToolHints {
+  /** Whether calls of the tool can request a task (2025-11-25). */
   readonly taskSupport: 'required' | 'optional' | 'forbidden';
   /** The names of headers that repeat arguments, by argument. */
   readonly headers: Readonly<Record<string, string>>;

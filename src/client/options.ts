@@ -15,7 +15,7 @@ export interface ConnectTasksOptions {
   readonly answer?: AnswerQuestion;
   /** The kinds of questions that `answer` supports. Default `['form', 'url']`. */
   readonly answers?: readonly QuestionKind[];
-  /** Keeps the handles. */
+  /** The durable records of calls, by which they are resumed. */
   readonly registry: CallRegistry;
   /** The name of the server in the call registry. By default the name that the server reports. */
   readonly server?: string;
@@ -25,13 +25,15 @@ export interface ConnectTasksOptions {
   readonly drafts?: readonly Draft[] | 'all';
   /** Always use this draft, whatever else the server supports. */
   readonly dialect?: 'sep-1686';
+  /** Bounds of the poll interval. */
   readonly pace?: PaceOptions;
   /** Timeout of one request. Default `'30s'`. */
   readonly requestTimeout?: Duration;
   /** Timeout of a call that is answered without a task. Default `'10m'`. */
   readonly callTimeout?: Duration;
-  /** How long to wait for an unreachable server. Default `'10m'`. */
+  /** How long to wait for an unreachable server before a call fails. Default `'10m'`. */
   readonly reconnectTimeout?: Duration;
+  /** Limits for the subtasks of a call. */
   readonly limits?: TreeLimits;
   /** Limit for the results of a call and all its subtasks together, in characters of JSON. Default 32 Mi. */
   readonly maxResultSize?: number;
@@ -62,7 +64,9 @@ export interface TaskHost {
 }
 
 export interface CallEvent {
+  /** In milliseconds since 1970. */
   readonly at: number;
+  /** The id of the handle. */
   readonly handle: string;
   readonly method: string;
   readonly tool?: string;

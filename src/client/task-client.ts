@@ -25,7 +25,7 @@ import type { ArgumentsMember, CallArguments, HandleResult, ResultOfCall, ToolNa
 
 export type { CallEvent, CallOptions, ConnectTasksOptions, TaskHost, TaskHostContext } from './options.ts';
 
-/** Typed by the tools of the server, if they are given: `connectTasks<typeof tools>(…)`. */
+/** A client of one server. Calls are typed if the type of the tools is given: `connectTasks<typeof tools>(…)`. */
 export class TaskClient<Tools = unknown> implements AsyncDisposable {
   readonly #options: ConnectTasksOptions;
   readonly #connection: Connection;
@@ -42,6 +42,7 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
   readonly #reconnectTimeoutMs: number;
   readonly #maxResultSize: number;
   readonly #taskHost: TaskHost | undefined;
+  /** The name of the server in the call registry; undefined before the first connection. */
   #server: string | undefined;
 
   constructor(client: Client, transport: Transport | OpenTransport, options: ConnectTasksOptions) {
@@ -105,7 +106,10 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
     return handle as TaskHandle<HandleResult<Tools, Name>>;
   }
 
-  /** Sends any other request that may become a task. */
+  /**
+   * Sends any request that may become a task. Returns a handle as soon as the server has answered, with SEP-1686 at
+   * once.
+   */
   async start(method: string, params: JsonObject, options: CallOptions = {}): Promise<TaskHandle> {
     const { target } = this.#options;
     const { idempotencyKey } = options;
@@ -149,7 +153,7 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
     return this.#connection.request({ method, params }, { signal });
   }
 
-  /** Resumes a call, also in another process than the one that made it. */
+  /** Resumes a call, also in another process than the one that sent it. Rejects if the id is unknown. */
   async resume(id: string, options: Pick<CallOptions, 'answer'> = {}): Promise<TaskHandle> {
     // A detached handle has no result. Resuming its call waits until it has ended, and creates a new handle.
     for (let live = this.#live.get(id); live; live = this.#live.get(id)) {
@@ -341,6 +345,7 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
     if (message) await this.#connection.request(message, { signal: this.#closed.signal });
   }
 
+  /** Reads the task from the server, and returns the id of its parent. */
   async #parentOf(taskId: string): Promise<string | undefined> {
     const message = this.#connection.dialect?.get(taskId);
     if (!message) return undefined;
@@ -348,17 +353,21 @@ export class TaskClient<Tools = unknown> implements AsyncDisposable {
   }
 }
 
-/** A shared abort reason: by default each abort creates an exception. */
+/** A shared abort reason, for speed: by default each abort creates an exception. */
 const answered = new Error('The call was answered.');
 
 /** Options of `#poll`. */
 interface PollOptions {
+  /** The task as the server returned it from the call. */
   readonly first?: RemoteTask;
+  /** A text for the model while the call continues. */
   readonly interim?: string | undefined;
   readonly answer?: AnswerQuestion | undefined;
+  /** Runs the poller. With SEP-1686 the plain answer may come first. */
   readonly race?: (poll: TaskPoller['run']) => Promise<RemoteOutcome>;
 }
 
+/** The outcome of a task that the server no longer has. Throws other errors. */
 function endingOf(error: unknown): RemoteOutcome {
   if (error instanceof Gone) return error.outcome;
   throw error;

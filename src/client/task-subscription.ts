@@ -11,6 +11,7 @@ import type { Dispatcher } from './dispatcher.ts';
 const batchMs = 20;
 /** The minimum time between two subscriptions. */
 const minIntervalMs = 1_000;
+/** The delay after a subscription has ended. */
 const backoff = { minMs: 5_000, maxMs: 60_000 };
 
 interface Subscription {
@@ -24,6 +25,7 @@ export class TaskSubscription implements TaskNotifications {
   readonly #dispatcher: Dispatcher;
   /** True if the server supports subscriptions. */
   readonly #isOffered: () => boolean;
+  /** Functions that make a poller poll at once, by task id. */
   readonly #nudges = new Map<string, Set<() => void>>();
   /** A subscription stays open until a later one is acknowledged, so that no notification is missed. */
   #subscriptions: readonly Subscription[] = [];
@@ -37,6 +39,10 @@ export class TaskSubscription implements TaskNotifications {
     this.#isOffered = isOffered;
   }
 
+  /**
+   * Adds a task. `nudge` makes its poller poll at once. `isPushed` is true while the server sends notifications about
+   * it.
+   */
   of(taskId: string, nudge: () => void): { stop(): void; isPushed(): boolean } {
     const nudges = this.#nudges.get(taskId) ?? new Set();
     this.#nudges.set(taskId, nudges.add(nudge));
@@ -45,7 +51,7 @@ export class TaskSubscription implements TaskNotifications {
       stop: () => {
         nudges.delete(nudge);
         if (nudges.size === 0) this.#nudges.delete(taskId);
-        // Notifications for other tasks are harmless.
+        // A subscription also for tasks that are no longer polled is harmless, so it is not renewed.
         if (this.#nudges.size === 0) this.#stop();
       },
       isPushed: () => this.#isAcknowledged(taskId),

@@ -9,12 +9,17 @@ export interface PromptTerminal {
   readonly input: ReadStream;
   readonly output: WriteStream;
   readonly paint: Paint;
+  /** Called at Ctrl-C. */
   onInterrupt(): void;
 }
 
+/** Thrown when the user closes the prompt with Ctrl-D, which declines the question. */
 class Declined extends Error {}
 
-/** Rejects when the signal aborts because an answer is no longer needed. */
+/**
+ * Returns the answer of the user; Ctrl-D declines. Rejects when `signal` aborts, because an answer is no longer
+ * needed.
+ */
 export async function ask(
   question: Question,
   signal: AbortSignal,
@@ -52,7 +57,7 @@ async function askForm(fields: readonly Field[], prompt: Prompt): Promise<Answer
   return { action: 'accept', content };
 }
 
-/** Only prints the link: the user decides whether to trust it. */
+/** Prints the link but does not open it: the user decides whether to trust it. */
 async function askLink(url: string, prompt: Prompt): Promise<Answer> {
   prompt.printHint('Open this link to continue:');
   prompt.printUnwrapped(clean(url));
@@ -61,7 +66,7 @@ async function askLink(url: string, prompt: Prompt): Promise<Answer> {
 
 type Prompt = ReturnType<typeof openPrompt>;
 
-/** The terminal while it asks one question. */
+/** Opens a prompt for one question. The caller must close it. */
 function openPrompt({ input, output, paint, onInterrupt }: PromptTerminal, signal: AbortSignal) {
   const closed = new AbortController();
   const ended = AbortSignal.any([signal, closed.signal]);
@@ -72,6 +77,7 @@ function openPrompt({ input, output, paint, onInterrupt }: PromptTerminal, signa
   const write = (line: string) => output.write(`${line}\n`);
 
   const printTitle = (colour: 'yellow' | 'red', mark: string, text: string) => {
+    // The mark and a space take two columns, and the last column of the terminal stays empty.
     const [first, ...rest] = wrap(clean(text), columns() - 3);
     write(`${paint(colour, mark)} ${paint('bold', first!)}`);
     for (const line of rest) write(`  ${paint('bold', line)}`);
@@ -82,17 +88,18 @@ function openPrompt({ input, output, paint, onInterrupt }: PromptTerminal, signa
   const readLine = (field: Field): Promise<string> => {
     const { label, hint, isRequired } = field;
     const fallback = shownFallback(field);
+    // `[]` marks an optional field without a default.
     const before = fallback === undefined ? (isRequired ? '' : ' []') : ` [${fallback}]`;
     const words = oneLine(label).replace(/:$/, '');
     const prompt = `${words}${hint === undefined ? '' : ` (${hint})`}${before}`;
     const end = /[?]$/.test(prompt) ? ' ' : ': ';
-    // Leaves room for the answer.
+    // Leaves about 12 columns of the line for the answer.
     const shown = truncate(oneLine(prompt), Math.max(10, columns() - 16));
     return lines.question(`  ${shown}${end}`, { signal: ended }).catch((error: unknown) => {
       throw ended.aborted ? ended.reason : error;
     });
   };
-  /** Asks again until the input is valid. */
+  /** Asks until the input is valid. Returns undefined if an optional field is left empty. */
   const askField = async (field: Field): Promise<Json | undefined> => {
     if (field.description !== undefined) printHint(field.description);
     for (const [i, { title }] of field.choices.entries())
@@ -103,11 +110,12 @@ function openPrompt({ input, output, paint, onInterrupt }: PromptTerminal, signa
       for (const line of wrap(read.problem, columns() - 5)) write(`    ${paint('red', line)}`);
     }
   };
+  /** Asks a yes-or-no question, as a form with one required field. */
   const confirm = async (prompt: string): Promise<boolean> => {
     const [field] = fieldsOf({ properties: { [prompt]: { type: 'boolean' } }, required: [prompt] });
     return (await askField(field!)) === true;
   };
-  /** Not wrapped, so that it can be copied. */
+  /** Prints a text without wrapping it, so that it can be copied. */
   const printUnwrapped = (text: string) => write(`  ${text}`);
   return { printTitle, printHint, printUnwrapped, askField, confirm, close: () => lines.close() };
 }
@@ -115,12 +123,16 @@ function openPrompt({ input, output, paint, onInterrupt }: PromptTerminal, signa
 type Field = ReturnType<typeof fieldOf>;
 
 interface Choice {
+  /** The value in the answer. */
   readonly value: string;
+  /** The text that the user sees. */
   readonly title: string;
 }
 
+/** The parsed value (undefined if left empty), or what is wrong with the input. */
 type Read = { readonly value: Json | undefined } | { readonly problem: string };
 
+/** The fields of a form, from its JSON schema. */
 export function fieldsOf(schema: JsonObject): Field[] {
   const properties = isJsonObject(schema.properties) ? schema.properties : {};
   const required = Array.isArray(schema.required) ? schema.required : [];
@@ -142,6 +154,7 @@ function fieldOf(name: string, property: JsonObject, isRequired: boolean) {
     description: typeof description === 'string' ? oneLine(description) : undefined,
     choices,
     isRequired,
+    /** The default value in the schema. */
     fallback,
     /** Returns the value, or what is wrong with the input. */
     read: (input: string): Read => {
@@ -153,6 +166,7 @@ function fieldOf(name: string, property: JsonObject, isRequired: boolean) {
   };
 }
 
+/** The choices of an enumeration: `oneOf` or `anyOf` with titles, or `enum` with optional `enumNames`. */
 function choicesOf({ enum: values, enumNames, oneOf, anyOf }: JsonObject): Choice[] {
   const titled = oneOf ?? anyOf;
   if (Array.isArray(titled))
@@ -169,7 +183,7 @@ function choicesOf({ enum: values, enumNames, oneOf, anyOf }: JsonObject): Choic
   }));
 }
 
-/** The default value as it is shown in the prompt. */
+/** The default value as it is shown in the prompt; undefined if there is none. */
 export function shownFallback({ fallback, choices }: Field): string | undefined {
   if (fallback === undefined) return undefined;
   if (typeof fallback === 'boolean') return fallback ? 'y' : 'n';
@@ -263,7 +277,7 @@ const formats: Readonly<Record<string, { readonly hint: string; matches(text: st
   },
 };
 
-/** Finds a choice by its number, value or title. */
+/** Returns the value of the chosen option. A number is tried last, because a value or title may be a number too. */
 function chosen(text: string, choices: readonly Choice[]): string | undefined {
   const same = (word: string) => word.toLowerCase() === text.toLowerCase();
   const named = choices.find(({ value }) => value === text) ?? choices.find(({ title }) => same(title));
@@ -277,9 +291,11 @@ function readChoice(text: string, choices: readonly Choice[]): Read {
     : { value };
 }
 
+/** Parses values separated by commas. Without choices, any value is accepted. */
 function readSome(text: string, { minItems, maxItems }: JsonObject, choices: readonly Choice[]): Read {
   const words = text.split(',').map((word) => word.trim());
   const values = words.map((word) => (choices.length > 0 ? chosen(word, choices) : word));
+  // The index is -1, and `wrong` undefined, if all words are valid.
   const wrong = words[values.indexOf(undefined)];
   if (wrong !== undefined) return { problem: `${oneLine(wrong)} is not one of the choices.` };
   const picked = [...new Set(values as string[])];

@@ -1,6 +1,6 @@
 /**
  * Follows a call until it ends or the user leaves: shows its progress, answers its questions, and detaches at Ctrl-C.
- * Leaving never changes the task.
+ * Leaving never cancels the task.
  */
 
 import type { TaskHandle } from '../../client/call-handle.ts';
@@ -20,17 +20,24 @@ export interface CallSession {
   readonly target: Target;
   readonly registry: CallRegistry;
   readonly view: View;
+  /** Answers from the command line. */
   readonly given: GivenAnswers;
-  /** The terminal that can ask questions, if there is one. */
+  /** The terminal to ask questions at; undefined if nobody can be asked. */
   readonly terminal: Omit<PromptTerminal, 'onInterrupt'> | undefined;
-  /** Detach as soon as there is a handle. */
+  /** True to detach as soon as there is a handle. */
   readonly detaches?: boolean;
 }
 
+/** A question that cannot be answered here. The message explains how to answer it. */
 class Unanswered extends CommandFailed {}
 
+/** Makes or resumes the call. An aborted `signal` ends a call that has no task yet. */
 type Start = (tasks: TaskClient, signal: AbortSignal) => Promise<TaskHandle>;
 
+/**
+ * Returns the exit code: 0 if the call completed or the user left it, 1 if the tool returned an error. Throws
+ * CommandFailed if there is no result.
+ */
 export async function followCall(session: CallSession, start: Start): Promise<number> {
   const { view, registry, target, given, terminal, detaches } = session;
   /** Resolves when the user leaves, rejects at a question that cannot be answered here. */
@@ -44,8 +51,9 @@ export async function followCall(session: CallSession, start: Start): Promise<nu
     halted.resolve('left');
   };
   const keys = new Keys(terminal?.input, { interrupted });
-  /** Questions of several tasks are asked one after the other. */
+  /** Resolves when the last queued question is answered: questions of several tasks are asked one after the other. */
   let turn: Promise<unknown> = Promise.resolve();
+  /** The id of the handle; undefined until the call is saved in the registry. */
   let id: string | undefined;
 
   const onEvent = ({ event, handle, taskId, tool, at }: CallEvent) => {
@@ -65,7 +73,10 @@ export async function followCall(session: CallSession, start: Start): Promise<nu
         : 'the server stopped with this command; the task resumes when the server starts again.';
     view.detached(id, resumeCommand('watch', id, session), what);
   };
-  /** Before there is a task, leaving ends the process. A call that was already sent stays in the registry. */
+  /**
+   * Waits for a promise. If the user leaves first, exits the process. A call that was already sent stays in the
+   * registry.
+   */
   const unlessLeft = async <T extends object>(started: Promise<T>): Promise<T> => {
     started.catch(() => {});
     const first = await Promise.race([started, halted.promise]);
@@ -76,6 +87,7 @@ export async function followCall(session: CallSession, start: Start): Promise<nu
     // Exits without closing: closing can take time and would make the call look refused.
     process.exit(id === undefined ? 1 : 0);
   };
+  /** Shows all updates, and returns the result. */
   const toTheEnd = async (handle: TaskHandle) => {
     for await (const update of handle.updates()) view.update(update);
     return handle.result();
@@ -94,6 +106,7 @@ export async function followCall(session: CallSession, start: Start): Promise<nu
     view.result(handle.id, result);
     return how;
   };
+  /** The message of the error, with the command to resume the call if it is still open. */
   const messageFor = (error: Error) => {
     const message = oneLine(error.message);
     const record = id === undefined ? undefined : registry.get(id);
@@ -124,6 +137,7 @@ export async function followCall(session: CallSession, start: Start): Promise<nu
       }
     }
   };
+  /** The error message for a question that cannot be answered here. */
   const howToAnswer = (question: Question) => {
     const { key, problem, taskId } = question;
     const about = 'message' in question && question.message !== '' ? ` (${oneLine(question.message)})` : '';
@@ -182,4 +196,5 @@ export async function followCall(session: CallSession, start: Start): Promise<nu
   }
 }
 
+/** Leaves a question open: it is neither answered nor refused. */
 const never = new Promise<Answer>(() => {});

@@ -1,12 +1,16 @@
-/** Answers from the command line, for questions that are then not asked. */
+/** Answers from the command line. Questions that they answer are not asked at the terminal. */
 import type { Answer, Question } from '../../client/questions/question-callback.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../model/json.ts';
 import { quoted, readJson, WrongUsage } from '../usage.ts';
 import { oneLine } from '../views/terminal-text.ts';
 
+/** Returns the given answer to a question; undefined if there is none. */
 export type GivenAnswers = (question: Question) => Answer | undefined;
 
-/** An object with keys of questions answers by key. Otherwise one answer is for all questions, several are in order. */
+/**
+ * Parses answers. An object whose keys are keys of questions answers these questions. Of the other answers, a single
+ * one is used for every question; several are used in the order of the questions.
+ */
 export function givenAnswers(texts: readonly string[] = [], what = '--answer'): GivenAnswers {
   const all = texts.map((text) => {
     const answer = readJson(text, what);
@@ -29,18 +33,19 @@ function isNamedIn(given: JsonObject, { key }: Question): boolean {
   return Object.hasOwn(given, key) && (given[key] === null || isJsonObject(given[key]));
 }
 
-/** True if it contains only answers to other questions. */
+/** True if the object contains answers by key, but none to this question. */
 function isByKeyOnly(given: JsonObject, question: Question): boolean {
   const values = Object.values(given);
   return values.length > 0 && !isNamedIn(given, question) && values.every((value) => isJsonObject(value));
 }
 
+/** `null` declines. Any other answer to a link accepts it. */
 function asAnswer(given: Json, { kind }: Question): Answer {
   if (given === null) return { action: 'decline' };
   return kind === 'url' ? { action: 'accept' } : { action: 'accept', content: given as JsonObject };
 }
 
-/** A template for the answer: `'{"name": …}'`. */
+/** A template for the answer, quoted for a shell: `'{"name": …}'`. */
 export function exampleOf(question: Question): string {
   if (question.kind !== 'form') return "'{}'";
   const { properties } = question.schema;

@@ -7,9 +7,10 @@ import { CommandFailed, command, quoted, WrongUsage } from '../usage.ts';
 import { type Column, oneLine, tableLine, totalWidth, widthsOf } from '../views/terminal-text.ts';
 import type { Target } from './target.ts';
 
+/** The minimum length of an abbreviated id on the command line. */
 const minIdLength = 6;
 
-/** The file of each registry; undefined for the default file. */
+/** The file that was given for each registry with `--handles`; undefined for the default file. */
 const registryFiles = new WeakMap<CallRegistry, string | undefined>();
 
 export async function openRegistry(file: string | undefined): Promise<CallRegistry> {
@@ -19,7 +20,9 @@ export async function openRegistry(file: string | undefined): Promise<CallRegist
   return registry;
 }
 
-/** Eight letters of base 32 are practically unique. Operator commands accept no fewer. */
+/**
+ * Minimum length of a shown id. Eight letters of base 32 are practically unique, and operator commands need as many.
+ */
 const minShownLength = 8;
 
 /** Shortens ids to unique prefixes that commands accept. */
@@ -34,12 +37,14 @@ export function shortIds(named: readonly { readonly id: string }[]): (id: string
   return (id) => id.slice(0, lengths.get(id) ?? id.length);
 }
 
+/** The length of the common prefix. */
 function shared(one: string, other = ''): number {
   let length = 0;
   while (length < one.length && one[length] === other[length]) length++;
   return length;
 }
 
+/** The call with this id or unique prefix of an id. */
 export function recordOf(id: string, registry: CallRegistry): CallRecord {
   const exact = registry.get(id);
   if (exact) return exact;
@@ -56,7 +61,7 @@ export function recordOf(id: string, registry: CallRegistry): CallRecord {
   return found;
 }
 
-/** The command that resumes a call, as the user of this process would type it. */
+/** The `tasks` command with this verb for a call, as the user would type it. Header values are not shown. */
 export function resumeCommand(
   verb: string,
   id: string,
@@ -75,17 +80,22 @@ export function resumeCommand(
 
 // --- The table ----------------------------------------------------------------------------------------------
 
-/** The status in the registry. The server may have a newer one. */
+/**
+ * The status in the registry. The server may have a newer one. `called` means that there is no answer yet, `open` that
+ * there is a task.
+ */
 export function statusOf({ ending, taskId }: CallRecord): string {
   if (!ending) return taskId === undefined ? 'called' : 'open';
   if (ending.kind === 'result') return ending.result.isError ? 'failed' : 'completed';
   return ending.kind;
 }
 
+/** The name of the tool or prompt, the URI of the resource, or else the method. */
 export function toolOf({ method, params }: CallRecord): string {
   return oneLine(String(params.name ?? params.uri ?? method));
 }
 
+/** Columns that can be truncated keep at least this width. */
 const minColumnWidth = 6;
 
 export function printTable(records: readonly CallRecord[], registry: CallRegistry): void {

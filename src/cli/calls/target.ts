@@ -11,7 +11,10 @@ import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { CommandFailed, version, WrongUsage } from '../usage.ts';
 import { oneLine } from '../views/terminal-text.ts';
 
-/** Saved with a handle. Of headers only the names are saved. A config file is read again. */
+/**
+ * How to reach the server again, saved with a handle. Header values can be secret, so only the names are saved. Of a
+ * config file only its path is saved, and the file is read again.
+ */
 export type SavedTarget = (
   | { readonly url: string }
   | { readonly command: string; readonly args: readonly string[]; readonly cwd: string }
@@ -19,6 +22,7 @@ export type SavedTarget = (
 ) &
   ReturnType<typeof savedOptions>;
 
+/** The values of `--revision`. */
 export const revisions = ['auto', '2025-11-25', '2026-07-28'] as const;
 export type Revision = (typeof revisions)[number];
 
@@ -26,6 +30,7 @@ export interface Target {
   readonly saved: SavedTarget;
   /** The server name in lists of calls; by default the server's own name. */
   readonly name: string | undefined;
+  /** How to connect now, with the values of headers. */
   readonly upstream: Upstream;
 }
 
@@ -36,6 +41,7 @@ export interface TargetOptions {
   readonly drafts: boolean;
 }
 
+/** The options to save, without defaults. */
 function savedOptions({ headers, revision, drafts }: TargetOptions) {
   const names = Object.keys(headers);
   return {
@@ -62,6 +68,7 @@ export function targetNamed(named: string, options: TargetOptions): Target {
   };
 }
 
+/** The server that this command starts. */
 export function targetFromCommand(
   [command, ...args]: readonly string[],
   options: TargetOptions,
@@ -76,7 +83,7 @@ export function targetFromCommand(
   };
 }
 
-/** The server of a saved handle. */
+/** The server of a saved handle. Throws if the value of a saved header is not given again. */
 export function restoreTarget(
   saved: JsonObject | undefined,
   headers: Readonly<Record<string, string>>,
@@ -97,6 +104,7 @@ export function restoreTarget(
   return targetFromCommand([server.command, ...server.args], options, server.cwd);
 }
 
+/** The URL or the command, for messages. */
 export function described({ upstream }: Target): string {
   return oneLine('url' in upstream ? upstream.url : [upstream.command, ...upstream.args].join(' '));
 }
@@ -131,6 +139,7 @@ export async function connectTo(
   });
   let program: ProgramTransport | undefined;
   const started = (command: Program) => {
+    // A program that exited on the probe of the last connection is not probed again.
     program = new ProgramTransport(command, program?.exitsOnProbe);
     return program;
   };
@@ -147,9 +156,10 @@ export async function connectTo(
   }
 }
 
-/** No server answered at the target. */
+/** No MCP server answered at the target, for example because none is running there. */
 export class NoServer extends CommandFailed {}
 
+/** Rewords an error of connecting. `complaint` is the last line that the server printed to stderr. */
 function connectError(error: unknown, target: Target, complaint: string | undefined): CommandFailed {
   const where = described(target);
   const { status, code } = error as { status?: number; code?: unknown };

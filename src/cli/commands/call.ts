@@ -35,6 +35,7 @@ Exit code: 0 if the call succeeded or continues, 1 if it failed or the server ca
 wrong.`;
 
 export async function call(args: readonly string[]): Promise<number> {
+  // Everything after `--` is the command that starts the server.
   const end = args.indexOf('--');
   const { values, positionals } = readArguments(end < 0 ? args : args.slice(0, end), help, {
     answer: { type: 'string', multiple: true },
@@ -76,6 +77,7 @@ function objectFrom(text: string): JsonObject {
   return input;
 }
 
+/** In milliseconds. */
 function ttlFrom(text: string | undefined): number | undefined {
   try {
     return text === undefined ? undefined : toMs(text as never);

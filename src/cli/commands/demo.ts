@@ -30,8 +30,10 @@ async function callDemo(args: readonly string[]): Promise<number> {
   try {
     return await call([`http://127.0.0.1:${demoPort()}/mcp`, ...args]);
   } catch (error) {
+    // The error of a failed connection is the cause of the error of the call.
     if ((error as Error).cause instanceof NoServer)
       throw new CommandFailed(`${(error as Error).message} Start it with \`${demoCommand()}\`.`);
+    // By default the error would refer to the help of `demo`.
     if (error instanceof WrongUsage) error.help = `${command()} call --help`;
     throw error;
   }

@@ -140,7 +140,7 @@ async function onPipe(gateway: Gateway): Promise<void> {
   await workUntilStopped(gateway, server, () => {});
 }
 
-/** Stops the server if its worker fails. */
+/** Works until the server is stopped. If the worker fails, stops the server. */
 async function workUntilStopped(
   gateway: Gateway,
   server: { readonly stopped: Promise<void>; stop(): Promise<void> },
@@ -153,13 +153,20 @@ async function workUntilStopped(
   }
 }
 
-/** The server can be stopped while upstreams still connect. */
+/**
+ * Waits until `stopped` resolves. `working` resolves when the worker has started, which can take a while because it
+ * connects to the upstreams. Then `onReady` is called, unless the server was stopped before.
+ */
 async function workUntil(stopped: Promise<void>, working: Promise<void>, onReady: () => void): Promise<void> {
   const isStopped = stopped.then(() => true);
   if (!(await Promise.race([isStopped, working]))) onReady();
   await stopped;
 }
 
+/**
+ * The store of the tasks, and a cache file for the lists of upstreams (none with `memory:`). The cache is next to a
+ * SQLite store; for Postgres it is where the default store would be.
+ */
 async function storesFor(url: string | undefined, storeName: string) {
   const { listCache } = await import('../../gateway/upstream/list-cache.ts');
   const { dataFolder } = await import('../../client.ts');

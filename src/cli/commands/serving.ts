@@ -12,9 +12,10 @@ import { CommandFailed, printError, WrongUsage } from '../usage.ts';
 
 export const defaultConfigFile = 'holdfast.json';
 
-/** A config and the name of its default store, which is the same for the same config. */
+/** A config, and the name of its default store. The same file or command always has the same name. */
 type ServedConfig = { readonly config: Config; readonly storeName: string };
 
+/** Reads the config file, by default the one in this folder. */
 export async function configured(file: string | undefined): Promise<ServedConfig> {
   const { readConfig } = await import('../../gateway/config/config.ts');
   if (file === undefined && !existsSync(defaultConfigFile))
@@ -25,6 +26,7 @@ export async function configured(file: string | undefined): Promise<ServedConfig
   return { config: readConfig(path), storeName: storeNameOf(basename(path, '.json'), path) };
 }
 
+/** The config of a single server that this command starts. Does not start the server yet. */
 export async function started(words: readonly string[], env: Record<string, string>): Promise<ServedConfig> {
   const [command, ...args] = words;
   if (command === undefined)
@@ -36,7 +38,9 @@ export async function started(words: readonly string[], env: Record<string, stri
   return { config, storeName: storeNameOf(name, JSON.stringify([words, cwd])) };
 }
 
-/** The name of the program: `server-files` of `npx -y @scope/server-files`. */
+/**
+ * The name of the program, without its scope, extension and version: `server-files` of `npx -y @scope/server-files`.
+ */
 function nameOf([command = '', ...args]: readonly string[]): string {
   const isRunner = /^(npx|bunx|pnpx|uvx|pipx|node|bun|deno|python3?|uv)(\.\w+)?$/.test(basename(command));
   const program = (isRunner && args.find((arg) => !arg.startsWith('-'))) || command;
@@ -49,6 +53,7 @@ function nameOf([command = '', ...args]: readonly string[]): string {
   );
 }
 
+/** The name and a hash, because several configs may have the same name. */
 function storeNameOf(name: string, identity: string): string {
   return `${name}-${createHash('sha256').update(identity).digest('hex').slice(0, 8)}`;
 }
@@ -87,6 +92,7 @@ export function operatorToken() {
 
 // --- Problems of the store ----------------------------------------------------------------------------------
 
+/** Texts for log entries about the store. Other entries are not printed. */
 const storeMessages: Readonly<Record<string, (entry: LogEntry) => string>> = {
   storeFailed: ({ detail }) => `The task store fails${repeated(detail?.times)}: ${detail?.message}`,
   storeRecovered: ({ detail }) =>

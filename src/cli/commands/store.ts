@@ -34,6 +34,7 @@ export async function store(args: readonly string[]): Promise<number> {
   if (more.length > 0) throw new WrongUsage(`unexpected argument "${more[0]}" for store rekey`);
   if (values.store === undefined) throw new WrongUsage('store rekey needs --store URL');
   const keys = keysFrom(process.env.HOLDFAST_KEYS);
+  // Without a current key, values are written as plain text.
   const encryption = values.decrypt ? { ...keys, current: null } : keys;
   const location = parseStoreUrl(values.store);
   if (location.kind === 'memory') throw new WrongUsage('memory: is private to one process');
@@ -47,11 +48,12 @@ export async function store(args: readonly string[]): Promise<number> {
   return 1;
 }
 
-/** `ID=KEY,ID=KEY`, the newest first. */
+/** Parses `ID=KEY,ID=KEY`. The first key is the newest, with which values are encrypted. */
 function keysFrom(text: string | undefined): Encryption {
   const pairs = (text ?? '').split(/[,\s]+/).filter((pair) => pair !== '');
   if (pairs.length === 0) throw new WrongUsage('HOLDFAST_KEYS is not set');
   const keys = pairs.map((pair) => {
+    // A key in base64 may contain `=` too.
     const end = pair.indexOf('=');
     if (end < 1) throw new WrongUsage('HOLDFAST_KEYS is not a list of ID=KEY');
     return [pair.slice(0, end), pair.slice(end + 1)] as const;
@@ -63,7 +65,7 @@ async function rekeyed(
   location: Exclude<StoreLocation, { kind: 'memory' }>,
   encryption: Encryption,
 ): Promise<RekeyReport> {
-  // Fails if there is no store, because opening would create one.
+  // Called only because it fails if there is no store: opening would create one.
   await storeWithTasks(location);
   const database =
     location.kind === 'postgres'

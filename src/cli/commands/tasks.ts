@@ -59,10 +59,11 @@ interface CallCommand {
   readonly values: Values;
   /** The server of the call. Throws if it was not saved or if headers are missing. */
   target(): Target;
-  /** The argument after the id. */
+  /** The argument after the id: the JSON of `answer`. */
   readonly more: string | undefined;
 }
 
+/** The commands on one call. Each returns the exit code. */
 const callCommands: Readonly<Record<string, (on: CallCommand) => Promise<number> | number>> = {
   watch: (on) => resumeCall(on, viewFor(on.values)),
   result: (on) =>
@@ -147,8 +148,13 @@ async function resumeCall(
 
 /** Short, because a command that only shows a call does not wait for an unavailable server. */
 const reconnectTimeout = '5s';
+/** Leaves a question open: it is neither answered nor refused. */
 const never = new Promise<never>(() => {});
 
+/**
+ * Connects to the server, resumes the call, and passes its handle to `visit`. Then closes the connection: the task
+ * continues.
+ */
 async function withHandle<T>(
   { record, registry }: CallCommand,
   target: Target,
@@ -191,6 +197,7 @@ async function answer(on: CallCommand): Promise<number> {
   refused.promise.catch(() => {});
   const onQuestion = (question: Question) => {
     const { key, problem } = question;
+    // A problem means that the server refused the given answer, so it is not sent again.
     const given = problem === undefined ? answers(question) : undefined;
     if (given) {
       answered.push(question);
@@ -236,7 +243,8 @@ async function cancel(on: CallCommand): Promise<number> {
     await handle.cancel();
     try {
       await handle.result().catch(async (error: unknown) => {
-        // The question may have arrived before the server processed the cancellation.
+        // A question that arrived before the server processed the cancellation cannot be answered here. Resuming the
+        // call reads the outcome of the task.
         if (!(error instanceof UnknownQuestion)) throw error;
         await (await tasks.resume(id)).result();
       });
@@ -260,11 +268,13 @@ function requireOpen({ record }: CallCommand): CallRecord {
 
 interface Found {
   readonly tree?: PolledTask | undefined;
+  /** Open questions. */
   readonly asked: readonly Question[];
   /** The server that it was read from. */
   readonly target?: Target;
 }
 
+/** Prints a call. If the server cannot be reached, prints what the registry contains, and then fails. */
 async function show(on: CallCommand): Promise<number> {
   const { record, registry } = on;
   let found: Found = { asked: [] };
@@ -278,6 +288,7 @@ async function show(on: CallCommand): Promise<number> {
       if (error instanceof WrongUsage) throw error;
       problem = error as Error;
     }
+  // Reading the task may have saved its outcome in the registry.
   const known = registry.get(record.id) ?? record;
   if (on.values.json) printJson(asJson(known, found));
   else for (const line of asLines(known, registry, found)) console.log(line);
@@ -363,7 +374,10 @@ function* asLines(
     yield row('result', clean(textOf(ending.result)).replaceAll('\n', `\n${' '.repeat(10)}`));
 }
 
-/** The final status from the registry, otherwise the server's status, otherwise the registry's. */
+/**
+ * The outcome from the registry if there is one, otherwise the status on the server, otherwise the one in the
+ * registry.
+ */
 function currentStatus(record: CallRecord, tree: PolledTask | undefined): string {
   return (record.ending ? undefined : tree?.task.status) ?? statusOf(record);
 }

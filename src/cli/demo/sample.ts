@@ -50,7 +50,7 @@ test('the last day of a year is day 365', () => assert.equal(dayOfYear(31, 12, 2
 `,
 };
 
-/** Existing files are not overwritten: the user may have fixed the bug. */
+/** Writes the sample project. Existing files are not overwritten: the user may have fixed the bug. */
 export async function writeSample(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });

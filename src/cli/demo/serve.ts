@@ -25,7 +25,8 @@ export async function serveDemo(port: number, here: string, data: string): Promi
     await writeSample(sample);
     const { url, dashboard, stopped, stop } = await startServer(tasks, port);
     try {
-      // Only after the port is ours: otherwise a second demo on the same store would start to work and exit at once.
+      // Started after the port was opened: otherwise a second demo on the same store would claim tasks, and then exit
+      // because the port is in use.
       await tasks.work();
       await createFirstTasks(tasks);
       printIntroduction(url, dashboard, relative(here, data) || '.', found);

@@ -12,7 +12,9 @@ import { pause } from '../../runtime/runtime.ts';
 export interface Places {
   /** The folder that the demo was started in. */
   readonly here: string;
+  /** The folder of the store and of REPORT.md. */
   readonly data: string;
+  /** The folder of the sample project, inside `data`. */
   readonly sample: string;
 }
 
@@ -21,7 +23,7 @@ export function demoTools(places: Places): readonly DurableTool[] {
   return [count, runTests(places), reportOnFolder(places, countWords), countWords] as readonly DurableTool[];
 }
 
-/** Frequent, so that progress looks smooth in a terminal. */
+/** The poll interval for clients: short, so that progress looks smooth in a terminal. */
 const poll = '250ms';
 
 const count = durableTool(
@@ -41,6 +43,7 @@ const count = durableTool(
   },
   async ({ to = 30, everyMs = 500 }, task) => {
     task.setPollInterval(poll);
+    /** Ranges of numbers that were counted in the same process. */
     const parts: { readonly from: number; until: number; readonly pid: number }[] = [];
     for (let n = 1; n <= to; n++) {
       const pid = await task.step(`${n}`, async ({ signal }) => {
@@ -108,6 +111,7 @@ interface Counts {
   readonly words: number;
 }
 
+/** In bytes. */
 const maxFileSize = 10 * 2 ** 20;
 
 const countWordsIn = ({ here, sample }: Places) =>
@@ -160,6 +164,7 @@ const reportOnFolder = ({ here, data, sample }: Places, countWords: ReturnType<t
       const subtasks = await Promise.all(files.map((file) => task.start(countWords, { file })));
       const counted: { file: string; counts: Counts | undefined }[] = [];
       for (const [index, subtask] of subtasks.entries()) {
+        // Undefined if the file could not be counted, for example because it is not a text file.
         const { structuredContent } = await subtask.result();
         counted.push({ file: files[index]!, counts: structuredContent });
         task.progress(counted.length, files.length, files[index]);
@@ -209,6 +214,7 @@ function plural(n: number, what: string): string {
   return `${n} ${what}${n === 1 ? '' : 's'}`;
 }
 
+/** A folder with more files is refused. */
 const maxFiles = 500;
 
 /** Resolves a path and its links. Refuses paths outside the allowed folders. */
@@ -227,6 +233,7 @@ async function resolvePath(name: string, here: string, sample: string): Promise<
   return path;
 }
 
+/** True if the path is the folder or inside it. */
 function contains(folder: string, path: string): boolean {
   const route = relative(folder, path);
   return route !== '..' && !route.startsWith(`..${sep}`) && !isAbsolute(route);
@@ -266,6 +273,7 @@ interface TestsOfFile {
 
 const testTimeoutMs = 120_000;
 
+/** Runs one test file in a process. Resolves with one failure if it could not run or timed out. */
 function runTestFile(file: string, signal: AbortSignal): Promise<TestsOfFile> {
   const { NODE_TEST_CONTEXT: _, ...env } = process.env; // With it the runner would report to an outer runner.
   // The runner treats file names as glob patterns.
@@ -284,11 +292,13 @@ function runTestFile(file: string, signal: AbortSignal): Promise<TestsOfFile> {
   });
 }
 
+/** Reads a total from the runner's summary: `# pass 3`. Undefined if there is none. */
 function countOf(what: string, tap: string): number | undefined {
   const [, count] = new RegExp(`^# ${what} (\\d+)$`, 'm').exec(tap) ?? [];
   return count === undefined ? undefined : Number(count);
 }
 
+/** The names of the first ten failed tests. */
 function failuresOf(tap: string): string[] {
   return [...tap.matchAll(/^\s*not ok \d+ - (.*)$/gm)].map(([, name]) => name!).slice(0, 10);
 }

@@ -13,10 +13,13 @@ import { openOperator, type Session, startSession } from './open-operator.ts';
 import { operatorOptions, refuseStrayOptions, verbs } from './options.ts';
 import { watchAll, watchOne } from './watch.ts';
 
+/** The minimum length of an abbreviated id. */
 const minIdLength = 8;
 const fullIdLength = 32;
+/** How many pages of tasks are searched for an abbreviated id. */
 const maxPages = 20;
 
+/** A command on one task. `more` are the arguments after the id. Returns the exit code. */
 type OnOne = (session: Session, id: string, more: readonly string[]) => Promise<number>;
 
 const taskCommands: Readonly<Record<string, OnOne>> = {
@@ -46,6 +49,7 @@ export async function operatorTasks(args: readonly string[], help: string): Prom
     throw new WrongUsage(`unexpected argument "${id}" for list: use --text to search tasks`);
   if (id === undefined && verb !== 'list' && verb !== 'watch')
     throw new WrongUsage(`${verb} needs the id of a task`);
+  // Only `answer` takes more arguments: a key and JSON.
   const extra = more[verb === 'answer' ? 2 : 0];
   if (extra !== undefined) throw new WrongUsage(`unexpected argument "${extra}" for ${verb}`);
   if (verb === 'purge' && !values.yes)
@@ -64,6 +68,7 @@ async function fullId({ operator }: Session, id: string): Promise<string> {
   if (id.length < minIdLength)
     throw new WrongUsage(`"${oneLine(id)}" is too short: give at least ${minIdLength} letters of an id`);
   const found = new Set<string>();
+  // Without the status filter a list contains only root tasks.
   for (const filter of [{ text: id, statuses: ['waiting'] }, { text: id }] as const) {
     let pages = 0;
     for await (const page of pagesOf((from) => operator.list({ ...filter, limit: 100, ...from }))) {
@@ -132,12 +137,14 @@ async function cancel(session: Session, id: string): Promise<number> {
 }
 
 async function retry(session: Session, id: string): Promise<number> {
+  // Throws a clear error if the task does not exist.
   await detailsOf(session, id);
   const again = await session.operator.retry(id);
   return printChanged(session, again, `Retried as ${again.id}.`);
 }
 
 async function purge(session: Session, id: string): Promise<number> {
+  // Throws a clear error if the task does not exist.
   await detailsOf(session, id);
   await session.operator.purge(id);
   console.log(session.values.json ? jsonText({ removed: [id] }) : clean(`Purged ${id}.`));
@@ -151,7 +158,10 @@ function printChanged({ values }: Session, task: TaskSummary, words: string): nu
 
 // --- Answers ----------------------------------------------------------------------------------------------
 
-/** Takes the key, if there are several questions, and the answer. */
+/**
+ * `words` are the key and the answer as JSON, both optional. The key is required if there are several questions.
+ * Without an answer the question is asked at the terminal.
+ */
 async function answer(session: Session, id: string, words: readonly string[]): Promise<number> {
   const { operator, values } = session;
   const { key, json } = keyAndAnswer(words, values.decline);
@@ -193,7 +203,10 @@ function questionOf({ task, questions }: TaskDetails, key: string | undefined): 
   return found;
 }
 
-/** Converts JSON to a response: the fields of a form, `null` to decline, or a sampling or roots result as in MCP. */
+/**
+ * Converts JSON to a response: the fields of a form, `null` to decline, or a sampling or roots result as in MCP. Any
+ * object accepts a link.
+ */
 function responseTo({ key, request }: Question, given: Json): JsonObject {
   if (given === null) return { action: 'decline' };
   if (!isJsonObject(given))
@@ -202,7 +215,7 @@ function responseTo({ key, request }: Question, given: Json): JsonObject {
   return request.kind === 'form' ? { action: 'accept', content: given } : given;
 }
 
-/** Asks field by field, if there is a terminal. */
+/** Asks field by field. Throws if there is no terminal, or if this kind of question cannot be asked there. */
 async function askAtTerminal(
   question: Question,
   { output, source, values }: Session,

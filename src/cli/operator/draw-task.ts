@@ -13,7 +13,7 @@ import { detailText, paragraph, progressText, type Style, signOf } from './drawi
 import { resumed } from './timeline.ts';
 import { waterfall } from './waterfall.ts';
 
-/** Values with more lines are truncated without `--full`. */
+/** The maximum number of lines of a value, and of subtasks, without `--full`. */
 const maxValueLines = 12;
 
 export function drawTask(details: TaskDetails, style: Style): string[] {
@@ -98,6 +98,7 @@ function finished({ task }: TaskDetails, now: number): string {
   return `${dayAndTime(finishedAt)}, ${age(now - finishedAt)} ago, after ${took(finishedAt - createdAt)}`;
 }
 
+/** `in 5 s` or `5 s ago`. */
 function within(moment: number, now: number): string {
   return moment > now ? `in ${age(moment - now)}` : `${age(now - moment)} ago`;
 }
@@ -120,6 +121,7 @@ function passes(details: TaskDetails): string {
 
 // --- Values -----------------------------------------------------------------------------------------------
 
+/** Adds a blank line before the lines, unless there are none. */
 function section(lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : ['', ...lines];
 }
@@ -129,7 +131,7 @@ function argumentLines({ arguments: value }: TaskDetails, style: Style): string[
   return textLines(JSON.stringify(value, undefined, 2), style);
 }
 
-/** Truncated in both directions without `--full`. */
+/** Indents a text. Without `--full`, long lines and all lines after `maxValueLines` are cut off. */
 function textLines(text: string, style: Style): string[] {
   const all = clean(text).replaceAll('\t', '  ').split('\n');
   const shown = style.isFull ? all : all.slice(0, maxValueLines);
@@ -169,7 +171,7 @@ export function whyEnded(outcome: Exclude<Outcome, { readonly kind: 'result' }>)
 
 // --- Subtasks ---------------------------------------------------------------------------------------------
 
-/** With full ids, because subtasks are not found by a prefix. Unfinished and failed subtasks come first. */
+/** Full ids, because an abbreviated id of a subtask is not always found. Unfinished and failed subtasks come first. */
 function children({ children, task }: TaskDetails, style: Style): string[] {
   const isCompleted = ({ status }: TaskSummary) => status === 'completed';
   const byInterest = [...children.filter((child) => !isCompleted(child)), ...children.filter(isCompleted)];
@@ -218,7 +220,10 @@ function answerOf(question: Question, taskId: string, style: Style): string[] {
   return [`    ${style.paint('dim', 'answer with:')} ${answerCommand(question, taskId, style.source)}`];
 }
 
-/** The command that answers the question, with a template for the answer. */
+/**
+ * The command that answers the question, with a template for the answer. `place` contains the options that select the
+ * store or server, such as `--store sqlite:tasks.db`.
+ */
 export function answerCommand({ key, request }: Question, taskId: string, place: string): string {
   const example = exampleOf({ taskId, key, ...request });
   return `${command()} tasks answer ${taskId} ${quoted(oneLine(key))} ${example} ${place}`;
@@ -255,6 +260,10 @@ type EventTexts = {
   readonly [Type in TaskEvent['type']]?: (event: Extract<TaskEvent, { type: Type }>, at: number) => string;
 };
 
+/**
+ * The types are those of stored events: `rested` is the wait before a retry after a crash, `stuck` means blocked, and
+ * `held` waits for subtasks after the handler has finished.
+ */
 const eventTexts: EventTexts = {
   created: () => 'created',
   claimed: ({ epoch, worker, takenFrom }) =>

@@ -19,9 +19,9 @@ import {
 export interface Style {
   readonly columns: number;
   readonly paint: Paint;
-  /** By the clock of the store or server. */
+  /** The time of the drawing, by the clock of the store or server. */
   readonly now: number;
-  /** Nothing is left out. */
+  /** With `--full`: values are not truncated, and no lines are left out to save room. */
   readonly isFull: boolean;
   /** The options that select this store or server: `--store sqlite:tasks.db`. */
   readonly source: string;
@@ -34,7 +34,7 @@ export function paragraph(text: string, indent: string, colour: Colour | undefin
   );
 }
 
-/** One line about a task: its progress, or why it ended. */
+/** One line about a task: its problem, why it is blocked, or its progress, questions and message. May be empty. */
 export function detailText(task: TaskSummary): string {
   const { progress, statusMessage, problem, blocked, openQuestions, status } = task;
   if (problem !== undefined) return oneLine(problem);
@@ -47,12 +47,13 @@ export function detailText(task: TaskSummary): string {
   return [shownProgress, asks, isFinished ? '' : message].filter((part) => part !== '').join(' · ');
 }
 
-/** The same for lists, in which subtasks and plain calls are marked. */
+/** Like `detailText`, for lists: subtasks and plain calls are marked. */
 export function listDetailText(task: TaskSummary): string {
   const kind = task.plainCall ? 'plain call' : task.parentId === undefined ? '' : 'subtask';
   return [kind, detailText(task)].filter((part) => part !== '').join(' · ');
 }
 
+/** `3/10`, or `3` if the total is unknown. */
 export function progressText({ done, total }: { readonly done: number; readonly total?: number }): string {
   return total === undefined ? number(done) : `${number(done)}/${number(total)}`;
 }
@@ -63,8 +64,10 @@ export function signOf({ status }: Pick<TaskSummary, 'status'>): Piece {
 
 // --- Output -----------------------------------------------------------------------------------------------
 
+/** Matches the escape sequences of `paint`. */
 const colour = '\x1b\\[(?:[12]|22|3[1-9])m';
 const controlCharacters = '\\p{Cc}|[\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]';
+/** Matches control characters, except in the escape sequences of `paint`. */
 const inColour = new RegExp(`(?!${colour})(?:${controlCharacters})`, 'gu');
 const inBlack = new RegExp(controlCharacters, 'gu');
 
@@ -83,7 +86,7 @@ export function outputFor(values: { readonly ascii?: boolean; readonly 'no-color
   };
   return {
     paint: paintWith(hasColours),
-    /** Undefined in a pipe, where nothing is truncated. */
+    /** Undefined in a pipe: there lists are not truncated, and other drawings have a fixed width. */
     columns: isTerminal ? stdout.columns || 80 : undefined,
     /** Present if drawings can be redrawn in place. */
     terminal: isTerminal && process.env.TERM !== 'dumb' ? stdout : undefined,
@@ -109,7 +112,9 @@ export const statusSigns: Readonly<Record<TaskStatus, readonly [sign: string, co
   lost: ['!', 'red'],
 };
 
-/** One character for each sign, so that columns stay aligned. */
+/**
+ * `inAscii` contains the replacement of each sign at the same index, one character each, so that columns stay aligned.
+ */
 const signs = '…·◌●✔✖✗⊘↻→↳▸━─├┤⋯█▒░';
 const inAscii = '~-o*+xx/>>>>--||~#=.';
 

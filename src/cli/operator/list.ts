@@ -21,6 +21,7 @@ import { listDetailText, type Style, signOf } from './drawing-style.ts';
 import type { Session } from './open-operator.ts';
 import { filterFrom } from './options.ts';
 
+/** The maximum number of tasks that are requested and printed at a time. */
 const maxPage = 500;
 
 export async function list(session: Session): Promise<number> {
@@ -32,7 +33,7 @@ export async function list(session: Session): Promise<number> {
   do {
     const tasks: TaskSummary[] = [];
     const room = Math.min(most - shown, maxPage);
-    // A short page is not always the last.
+    // A page can have fewer tasks than requested although more pages follow.
     do {
       const page = await operator.list({
         ...filter,
@@ -67,6 +68,7 @@ function print(tasks: readonly TaskSummary[], session: Session, isFirst: boolean
   }
   const columns = output.columns ?? Number.POSITIVE_INFINITY;
   const lines = drawList(tasks, session.style(columns));
+  // Only the first page has the header. A narrow list has none.
   output.print(isFirst || columns < 60 ? lines : lines.slice(1));
 }
 
@@ -84,7 +86,7 @@ interface TaskColumn extends Column<TaskSummary> {
 /** Nothing is truncated in a pipe, where the number of columns is infinite. */
 export function drawList(tasks: readonly TaskSummary[], style: Style): string[] {
   if (style.columns < minTableColumns) return twoLines(tasks, style);
-  // Without the signs and the details.
+  // Without the last column of the terminal, the signs (2 columns), and the details with their gap.
   const room = style.columns - 1 - 2 - gap.length - minDetailColumns;
   const fullColumns = columnsOf((id) => id, style);
   // Full ids only if no other column is truncated, except the details, which are truncated first.
@@ -118,6 +120,7 @@ function twoLines(tasks: readonly TaskSummary[], style: Style): string[] {
     const [sign, colour] = signOf(task);
     const time = age(style.now - task.createdAt);
     const id = idOf(task.id);
+    // Without the last column of the terminal, the sign (2 columns), and two gaps.
     const room = style.columns - 1 - 2 - id.length - 4 - time.length;
     const tool = pad(truncate(oneLine(task.tool), room), room);
     const details = [oneLine(task.owner), listDetailText(task)].filter((part) => part !== '').join(' · ');

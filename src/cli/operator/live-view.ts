@@ -8,16 +8,17 @@ import type { Output } from './drawing-style.ts';
 import type { Session } from './open-operator.ts';
 import { ServerUnavailable } from './operator-over-http.ts';
 
-/** Changes in quick succession are read together. */
+/** The minimum time between two refreshes: changes in quick succession are read together. */
 const minRefreshMs = 250;
 /** Refreshes at least this often, in case a change was missed. */
 const maxRefreshMs = 10_000;
+/** Redraws this often without a refresh, because the drawing shows the time. */
 const drawMs = 1_000;
 
 interface LiveView {
-  /** Returns true if the change requires a refresh. */
+  /** Called with each change. Returns true if it requires a refresh. */
   needsRefresh(message: ChangeMessage): boolean;
-  /** Reads the tasks again. */
+  /** Reads the tasks again. Returns `over` if nothing more can change. */
   refresh(): Promise<'over' | 'continues'>;
   /** Only called with a terminal and without --json. */
   draw(size: { readonly columns: number; readonly rows: number; readonly isUnavailable: boolean }): string[];
@@ -28,6 +29,7 @@ export function quitHint({ keys }: Output): string {
   return keys ? 'q: quit' : 'Ctrl-C: quit';
 }
 
+/** Shows a view. Returns `left` if the user quit, and `over` if nothing more can change. */
 export async function live({ operator, output, values }: Session, view: LiveView): Promise<'over' | 'left'> {
   const screen = output.terminal && !values.json ? new FullScreen(output.terminal) : undefined;
   /** Aborts when the user quits, the view is complete, or something failed. */
@@ -105,7 +107,9 @@ export async function live({ operator, output, values }: Session, view: LiveView
 
 const backoff = { minMs: 250, maxMs: 10_000 };
 
-/** Yields changes, and reconnects without limit. Throws all errors except an unavailable server. */
+/**
+ * Yields changes until `signal` aborts, and reconnects without limit. Throws all errors except an unavailable server.
+ */
 export async function* follow(
   operator: OperatorApi,
   {

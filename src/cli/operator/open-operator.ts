@@ -10,7 +10,7 @@ import type { operatorOptions } from './options.ts';
 
 export interface OpenOperator extends AsyncDisposable {
   readonly operator: OperatorApi;
-  /** For people. */
+  /** The name of the store or server, for messages. */
   readonly name: string;
   /** The options that select the same store or server again, without secrets. */
   readonly source: string;
@@ -25,7 +25,7 @@ export type Session = Awaited<ReturnType<typeof startSession>>;
 /** The width of drawings in a pipe. */
 const pageColumns = 100;
 
-/** Everything that an operator's command needs: the operator API, its options, and the output. */
+/** Everything that an operator command needs. Throws if the store or server cannot be reached. */
 export async function startSession(opened: OpenOperator, values: OperatorValues, isLive: boolean) {
   const about = await opened.operator.about();
   const startedAt = runtime.now();

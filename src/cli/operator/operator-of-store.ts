@@ -36,7 +36,7 @@ export async function operatorOfStore(location: StoreLocation, reveals: boolean)
       `The store at ${name} is encrypted, and only its servers have the keys: use --url with the address of a server.`,
     );
   });
-  // Actions of operators are only recorded in stores that have an audit log.
+  // Actions of operators are recorded only if the store has an audit log with entries already.
   const { entries } = await database.audit.read({ limit: 1 });
   const tasks = new (reveals ? RevealedTasks : Tasks)({ store: database, audit: entries.length > 0 });
   const changes = new Changes(tasks);
@@ -52,7 +52,7 @@ export async function operatorOfStore(location: StoreLocation, reveals: boolean)
   };
 }
 
-/** The name of the store, without a password. */
+/** The name of the store, without the password and parameters of a URL. */
 function nameOf(location: StoreLocation): string {
   if (location.kind === 'memory') return 'memory:';
   if (location.kind === 'sqlite') return location.file;

@@ -17,9 +17,12 @@ import { oneLine } from '../views/terminal-text.ts';
 /** The server did not answer or the connection broke. Retrying may help. */
 export class ServerUnavailable extends CommandFailed {}
 
-/** The URL below which the operator API is, without a trailing slash, and the token from the address. */
+/**
+ * `base` is the URL before the path of the operator API, without a trailing slash. `token` is the one in the address.
+ */
 type ServerAddress = { readonly base: string; readonly token: string | undefined };
 
+/** For all requests except `changes`. */
 const timeoutMs = 30_000;
 
 /** Parses the address of a server, or of its dashboard with the token. */
@@ -56,6 +59,7 @@ export function operatorOverHttp({ base, token }: ServerAddress): OperatorApi & 
   const find = async <T>(path: string, none = [404], init: RequestInit = {}): Promise<T | undefined> => {
     const signal = AbortSignal.any([abortAfter(timeoutMs), closed.signal]);
     const response = await request(path, { ...init, signal });
+    // Without JSON the status is not from the operator API.
     if (none.includes(response.status) && isOf(response, 'application/json')) {
       await response.body?.cancel();
       return undefined;
@@ -135,6 +139,7 @@ function isOf({ headers }: Response, type: string): boolean {
   return headers.get('content-type')?.startsWith(type) ?? false;
 }
 
+/** Undefined if the text is not JSON. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -145,6 +150,7 @@ function parsed(text: string): unknown {
 
 // --- Errors -------------------------------------------------------------------------------------------------
 
+/** The error for a response that is not successful. */
 async function refusal(response: Response, base: string, token: string | undefined): Promise<CommandFailed> {
   const { status } = response;
   const body = parsed(await response.text().catch(() => '')) as { error?: { message?: unknown } } | undefined;
@@ -155,6 +161,7 @@ async function refusal(response: Response, base: string, token: string | undefin
       `The server at ${base} ${what}: set HOLDFAST_OPERATOR_TOKEN to its token, or use --url with the dashboard address that the server printed.`,
     );
   }
+  // A status below 400 is a redirect, which is not followed.
   if (message === undefined && (status === 404 || status < 400)) return noOperatorApi(base);
   const sentence = message ?? `The server at ${base} answered with status ${status}.`;
   return status >= 500 || status === 429 ? new ServerUnavailable(sentence) : new CommandFailed(sentence);

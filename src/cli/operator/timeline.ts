@@ -6,14 +6,20 @@ import { detailText, type Style, statusSigns } from './drawing-style.ts';
 
 export interface Row {
   readonly label: string;
+  /** 0 for a pass, 1 for a call in a pass. */
   readonly depth: 0 | 1;
   readonly notes: readonly Note[];
-  /** Rows with a higher weight are kept first if there is not enough room. */
+  /**
+   * Rows with a higher weight are kept first if there is not enough room: 4 for a crash, 3 for open passes and calls,
+   * 2 for failures and unfinished subtasks.
+   */
   readonly weight: number;
   readonly from: number;
   readonly to: number;
+  /** The character of which the bar consists. */
   readonly sign: string;
   readonly colour: Colour;
+  /** True if it has not ended: the bar ends with an arrow. */
   readonly continues?: boolean;
   /** Points in time: failed attempts, or the death of the process. */
   readonly points?: readonly { readonly at: number; readonly sign: string; readonly colour: Colour }[];
@@ -21,6 +27,7 @@ export interface Row {
 
 type Note = { readonly text: string; readonly colour: Colour };
 
+/** How many failed attempts of a call are shown without `--full`: the latest. */
 const maxAttempts = 3;
 
 export function rowsOf(details: TaskDetails, style: Style): Row[] {
@@ -61,7 +68,7 @@ function queuedRow({ task, passes }: TaskDetails, now: number): Row[] {
 
 // --- Passes -----------------------------------------------------------------------------------------------
 
-/** Counts consecutive passes that found nothing new and parked again. */
+/** Counts consecutive passes, from the index `first`, that found nothing new and parked again. */
 function idlePasses(passes: readonly PassSpan[], first: number, calls: ReadonlyMap<number, unknown>): number {
   const isIdle = ({ end, number }: PassSpan, before: PassSpan | undefined) =>
     end === 'parked' && !calls.has(number) && before?.end !== 'crashed';
@@ -127,6 +134,7 @@ export function resumed({ replayed, from }: PassSpan, { calls }: TaskDetails): s
 
 // --- Calls of the handler ---------------------------------------------------------------------------------
 
+/** Calls that wait instead of working. Their bars are lighter. */
 const waits: readonly CallSpan['kind'][] = ['ask', 'sleep', 'until', 'event', 'result'];
 
 function callRow(call: CallSpan, child: TaskSummary | undefined, { now, isFull }: Style): Row {

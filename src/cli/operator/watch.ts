@@ -12,7 +12,9 @@ import { taskLine } from './list.ts';
 import { live, quitHint } from './live-view.ts';
 import type { Session } from './open-operator.ts';
 
+/** The period in which finished tasks are counted: the last hour. */
 const windowMs = 3_600_000;
+/** How many recent changes are kept. */
 const maxChanges = 200;
 /** Warn if ready tasks wait longer than this for a worker. */
 const idleWarningMs = 5_000;
@@ -82,6 +84,7 @@ function drawBoard(board: Board, changes: readonly TaskSummary[], rows: number, 
 interface Part {
   readonly title: string;
   readonly tasks: readonly TaskSummary[];
+  /** True for changes, which start with their time. Their number is not shown. */
   readonly areChanges?: boolean;
 }
 
@@ -108,6 +111,7 @@ function countLines({ live, ended, readySince }: OverviewReport, style: Style): 
 
 /** Divides the rows fairly: parts that need fewer leave the rest to the others. */
 function partLines(parts: readonly Part[], rows: number, style: Style): string[] {
+  // Each part has a title, and a blank line before it unless it is the first.
   let room = rows - 2 * parts.length + 1;
   let left = parts.length;
   const shares = new Map<Part, number>();
@@ -134,11 +138,13 @@ function partLines(parts: readonly Part[], rows: number, style: Style): string[]
   });
 }
 
+/** The exit code of a program that Ctrl-C ends. */
 const quitExitCode = 130;
 
 export async function watchOne(session: Session, first: TaskDetails): Promise<number> {
   const { operator, output, values } = session;
   let details = first;
+  /** The version of the task that was printed last. */
   let printed = -1;
   /** Prints JSON, or lines if there is no terminal. */
   const print = () => {

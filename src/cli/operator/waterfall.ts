@@ -8,6 +8,7 @@ import { type Row, rowsOf } from './timeline.ts';
 /** The maximum number of lines without `isFull`. */
 const defaultLines = 60;
 
+/** The width of the column of durations. */
 const timeColumns = 8;
 
 export function waterfall(details: TaskDetails, style: Style, mostLines = defaultLines): string[] {
@@ -18,6 +19,7 @@ export function waterfall(details: TaskDetails, style: Style, mostLines = defaul
     Math.max(...rows.map(({ label, depth }) => width(label) + 2 * depth), 8),
     Math.floor((style.columns - 1) * (style.columns < 60 ? 0.4 : 0.34)),
   );
+  // These times are not shortened on the axis.
   const busy = [
     ...details.passes.map(({ from, to }) => ({ from, to: to ?? style.now })),
     ...details.children.map(({ createdAt, finishedAt }) => ({
@@ -60,7 +62,7 @@ function endOf({ task, passes, calls, children }: TaskDetails, now: number): num
   return Math.max(task.finishedAt, ...ends, ...children.map(({ finishedAt }) => finishedAt ?? 0));
 }
 
-/** Keeps crashes and open calls first, then the newest rows. */
+/** Chooses the rows to show in this number of lines: first by weight, then the newest. */
 function mostImportant(rows: readonly Row[], mostLines: number): Set<Row> {
   const byInterest = rows.toReversed().sort((a, b) => b.weight - a.weight);
   const kept = new Set(byInterest.slice(0, mostLines));
@@ -68,7 +70,7 @@ function mostImportant(rows: readonly Row[], mostLines: number): Set<Row> {
   return kept;
 }
 
-/** Counts the lines, with one for each gap. */
+/** Counts the lines of these rows with their notes, and one line for each gap between them. */
 function linesWith(kept: ReadonlySet<Row>, rows: readonly Row[]): number {
   return rows.reduce((lines, row, i) => {
     if (kept.has(row)) return lines + 1 + row.notes.length;
@@ -120,8 +122,8 @@ type Part = TimeRange & { readonly isBusy: boolean };
 const rounding = 1e-9;
 
 /**
- * Maps times to columns. Idle time is shortened until it takes no more room than the work. On a linear axis a task that
- * worked for a second and waited for three days would be a dot.
+ * Maps times to columns. If the idle time is more than twice the work, it is shortened to the length of the work. On a
+ * linear axis a task that worked for a second and waited for three days would be a dot.
  */
 export class Axis {
   readonly columns: number;
@@ -132,6 +134,7 @@ export class Axis {
     this.#segments = segmentsOf(alternating({ from, to: Math.max(to, from + 1) }, busy));
   }
 
+  /** The column of a time, from 0. Times outside the range are in the first or last column. */
   columnOf(moment: number): number {
     const found = this.#segments.find(({ to }) => moment < to) ?? this.#segments[this.#segments.length - 1]!;
     const part = Math.max(0, Math.min(1, (moment - found.from) / Math.max(1, found.to - found.from)));
@@ -162,6 +165,7 @@ function segmentsOf(parts: readonly Part[]) {
     some.reduce((sum, part) => sum + of(part), 0);
   const idle = parts.filter(({ isBusy }) => !isBusy);
   const [work, rest] = [sum(parts, lengthOf) - sum(idle, lengthOf), sum(idle, lengthOf)];
+  // The maximum weight of one idle part.
   const most = work > 0 && rest > 2 * work ? Math.max(1, work) / idle.length : Number.POSITIVE_INFINITY;
   const weightOf = (part: Part) => (part.isBusy ? lengthOf(part) : Math.min(lengthOf(part), most));
   const total = sum(parts, weightOf);
@@ -173,7 +177,7 @@ function segmentsOf(parts: readonly Part[]) {
   });
 }
 
-/** Splits the range range into busy and idle parts. */
+/** Splits the range into busy and idle parts. */
 function alternating(range: TimeRange, busy: readonly TimeRange[]): Part[] {
   const parts: Part[] = [];
   let at = range.from;

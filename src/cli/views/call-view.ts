@@ -56,7 +56,7 @@ export function viewFor(
 
 /**
  * Lines without control characters, for logs and pipes: progress goes to stderr, the result to stdout. A quiet view
- * prints only the result.
+ * prints no progress.
  */
 export function plainView({ isQuiet = false }: { readonly isQuiet?: boolean } = {}): View {
   let rootId: string | undefined;

@@ -2,6 +2,7 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+/** Graphemes that take two columns. */
 const wide =
   /^(?:\p{Emoji_Presentation}|.\uFE0F|[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6])/u;
 const invisible = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
@@ -11,7 +12,7 @@ function widthOf(grapheme: string): number {
   return wide.test(grapheme) ? 2 : 1;
 }
 
-/** In columns. Colours have no width. */
+/** The width of a text in columns. Colours have no width. */
 export function width(text: string): number {
   let columns = 0;
   for (const { segment } of graphemes.segment(stripVTControlCharacters(text))) columns += widthOf(segment);
@@ -25,6 +26,7 @@ export function truncate(text: string, columns: number): string {
   for (const { segment } of graphemes.segment(text)) {
     used += widthOf(segment);
     if (used > columns) return columns > 0 ? `${kept.trimEnd()}…` : '';
+    // Leaves the last column for the ellipsis.
     if (used < columns) kept += segment;
   }
   return text;
@@ -34,7 +36,7 @@ export function pad(text: string, columns: number): string {
   return text + ' '.repeat(Math.max(0, columns - width(text)));
 }
 
-/** Breaks a text between words. A word that is wider than a line is broken too. */
+/** Breaks a text between words into lines of at most this many columns. A wider word is broken too. */
 export function wrap(text: string, columns: number): string[] {
   return text.split('\n').flatMap((paragraph) => {
     const lines = [''];
@@ -68,11 +70,12 @@ function pieces(word: string, columns: number): { text: string; width: number }[
   return found;
 }
 
+/** An operating system command (OSC), such as a window title, with its terminator. */
 const command = '\x1b\\][^\x07\x1b\x9c]*(?:\x07|\x1b\\\\|\x9c)';
-/** Escape sequences with a terminator, such as window titles; of unterminated ones only the start. */
+/** Complete commands, and only the start of those without a terminator. */
 const longCommands = new RegExp(`${command}|\x1b+(?=\\])`, 'g');
 
-/** Removes characters that control the terminal or change the text direction. */
+/** Removes characters that control the terminal or change the text direction. Keeps line breaks and tabs. */
 export function clean(text: string): string {
   // Node searches for each terminator to the end of the text: many unterminated sequences would take quadratic time.
   return stripVTControlCharacters(text.replace(longCommands, '')).replace(
@@ -86,7 +89,7 @@ export function oneLine(text: string): string {
   return clean(text.replace(/\s+/g, ' ')).trim();
 }
 
-/** There are no colours with `NO_COLOR`, with `--no-color` or without a terminal. */
+/** Colours and styles, as Node names them. */
 export type Colour = 'red' | 'green' | 'yellow' | 'cyan' | 'dim' | 'bold';
 
 export type Paint = (colour: Colour, text: string) => string;
@@ -96,6 +99,7 @@ export function paintWith(hasColours: boolean): Paint {
   return (colour, text) => styleText(colour, text, { validateStream: false });
 }
 
+/** False with `--no-color`, or with `NO_COLOR` in the environment. */
 export function wantsColours(values: { readonly 'no-color'?: boolean | undefined }): boolean {
   return !values['no-color'] && !process.env.NO_COLOR;
 }
@@ -103,7 +107,10 @@ export function wantsColours(values: { readonly 'no-color'?: boolean | undefined
 /** A part of a line, with its colour. */
 export type Piece = readonly [text: string, colour?: Colour | undefined];
 
-/** One column narrower than the terminal, because some terminals wrap a line that fills the last column. */
+/**
+ * Joins the pieces of a line and truncates it to one column less than the terminal has, because some terminals wrap a
+ * line that fills the last column.
+ */
 export function line(
   pieces: readonly Piece[],
   { columns, paint }: { readonly columns: number; readonly paint: Paint },
@@ -119,6 +126,7 @@ export function line(
   return text;
 }
 
+/** A number with at most two decimals. */
 export function number(value: number): string {
   return String(Math.round(value * 100) / 100);
 }

@@ -67,7 +67,7 @@ export function terminalView(terminal: WriteStream, paint: Paint): View {
     result: (_, result) => printResult(result),
     pause,
     resume,
-    /** Leaves one line: the tool and the duration. */
+    /** Leaves one line, the tool and the duration, unless the user left. */
     end: (how) => {
       pause();
       const wasCalled = lines !== undefined && tool !== '';
@@ -102,8 +102,10 @@ interface Frame {
 }
 
 const spinner = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+/** The time between two drawings. */
 const frameMs = 100;
 
+/** The sign of each status. Other statuses have the spinner. */
 const marks: Readonly<Partial<Record<RemoteStatus, readonly [string, Colour]>>> = {
   input_required: ['?', 'yellow'],
   completed: ['✔', 'green'],
@@ -123,7 +125,7 @@ const statusTexts: Readonly<Partial<Record<RemoteStatus, string>>> = {
 
 class TaskLines {
   readonly #root: Shown;
-  /** In tree order: each task after its parent. */
+  /** By id, in the order in which they became known. */
   readonly #tasks = new Map<string, Shown>();
   readonly #children = new Map<string, string[]>();
   #rootId: string | undefined;
@@ -133,7 +135,7 @@ class TaskLines {
     this.#root = { label: oneLine(label), depth: 0, since, status: 'working' };
   }
 
-  /** Sets the id of the root task. */
+  /** To be called once the server has created the task. */
   setRoot(taskId: string): void {
     this.#rootId = taskId;
     this.#tasks.set(taskId, this.#root);
@@ -163,7 +165,8 @@ class TaskLines {
     const shown = this.#rootId === undefined ? [this.#root] : [...this.#below(this.#rootId)];
     const room = Math.max(1, frame.rows);
     if (shown.length <= room) return shown.map((task) => this.#line(task, frame));
-    // Unfinished tasks first: they are what people look for.
+    // Unfinished tasks are kept first: they are what people look for. Two rows are for the root and the number of
+    // hidden tasks.
     const [root, ...rest] = shown as [Shown, ...Shown[]];
     const byInterest = [...rest.filter((task) => !isOver(task)), ...rest.filter(isOver)];
     const kept = new Set(byInterest.slice(0, Math.max(0, room - 2)));
@@ -176,6 +179,7 @@ class TaskLines {
     ];
   }
 
+  /** A task and its whole subtree, each task before its subtasks. */
   *#below(taskId: string): Iterable<Shown> {
     yield this.#tasks.get(taskId)!;
     for (const child of this.#children.get(taskId) ?? []) yield* this.#below(child);

@@ -4,7 +4,7 @@ import { width } from './terminal-text.ts';
 
 interface KeyListener {
   interrupted(): void;
-  /** Any other key. */
+  /** Called with any other key. */
   pressed?(key: string): void;
   /** Ctrl-Z was pressed: the shell is about to use the terminal. */
   suspends?(): void;
@@ -25,6 +25,7 @@ export class Keys {
   }
 
   readonly interrupt = (): void => {
+    // 128 and the number of SIGINT.
     if (this.#isInterrupted) process.exit(130);
     this.#isInterrupted = true;
     this.#listener.interrupted();
@@ -48,6 +49,7 @@ export class Keys {
     process.off('SIGINT', this.interrupt).off('SIGTERM', ends).off('SIGHUP', ends);
   }
 
+  /** Handles keys: 0x03 is Ctrl-C, and 0x1a is Ctrl-Z. */
   readonly #pressed = (keys: Buffer): void => {
     for (const key of keys)
       if (key === 0x03) this.interrupt();
@@ -65,11 +67,13 @@ export class Keys {
 
 /** Exits normally, so that exit listeners restore the cursor. */
 function ends(): void {
+  // 128 and the number of SIGTERM.
   process.exit(143);
 }
 
 const hideCursor = '\x1b[?25l';
 const showCursor = '\x1b[?25h';
+/** Switches to the alternate screen, which programs in full screen use. */
 const otherBuffer = '\x1b[?1049h';
 const firstBuffer = '\x1b[?1049l';
 
@@ -102,7 +106,7 @@ class Drawing {
     this.terminal.write(this.#startSequence);
   }
 
-  /** Drawing again restarts it. */
+  /** Stops drawing in place, and shows the cursor. The next `draw` starts again. */
   leave(): void {
     if (!this.#isActive) return;
     this.#isActive = false;

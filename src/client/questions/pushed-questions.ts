@@ -22,7 +22,7 @@ const methods: Readonly<Record<QuestionKind, string>> = {
   roots: 'roots/list',
 };
 
-/** A limit, because a server may ask for any number of unknown tasks. */
+/** The maximum number of refused requests that are remembered: a server may name any number of unknown tasks. */
 const maxUnknown = 1_000;
 
 interface OpenQuestion {
@@ -91,7 +91,10 @@ export class PushedQuestions {
     };
   }
 
-  /** Handles a request of the server. The SDK refuses unknown methods, but the task may still wait for an answer. */
+  /**
+   * Remembers a request of a task with an unknown method. The SDK refuses it, but the task may still wait for an
+   * answer. Always returns undefined, which leaves the request to the SDK.
+   */
   onRequest({ id, method, params }: Message & { readonly id: string | number }): undefined {
     const taskId = taskIn(params._meta);
     if (taskId === undefined || isKnown(method) || this.#onResponded.size + this.#unknown.size >= maxUnknown)
@@ -100,6 +103,7 @@ export class PushedQuestions {
       this.#onResponded.set(id, () => this.#unknown.set(taskId, { method, polls: 0 }));
   }
 
+  /** True if the host has set a handler for the method. Then `assertCanSetRequestHandler` throws. */
   #isHandled(method: string): boolean {
     if (this.#client.fallbackRequestHandler) return true;
     try {
@@ -110,7 +114,10 @@ export class PushedQuestions {
     }
   }
 
-  /** A task that continues has accepted its answers. The same question would be a new one. */
+  /**
+   * A task that continues has accepted its answers. The same question would be a new one. Keys of pushed questions
+   * begin with `~`.
+   */
   statusSeen(task: RemoteTask, answers: CallAnswers): void {
     if (task.status === 'input_required') return;
     answers.forget((at) => at.startsWith(`${task.taskId} ~`));
@@ -180,11 +187,12 @@ function answerKey(taskId: string | undefined, key: string): string {
   return `${taskId} ${key}`;
 }
 
+/** True if a request was aborted because the connection was closed. */
 function isClosing(reason: unknown): boolean {
   return reason instanceof Error && 'code' in reason && reason.code === 'CONNECTION_CLOSED';
 }
 
-/** The task that the metadata of a message names. */
+/** The id of the task that the metadata of a message names. */
 export function taskIn(meta: unknown): string | undefined {
   const related = isJsonObject(meta) ? (meta[related2025] ?? meta[related1686]) : undefined;
   return isJsonObject(related) && typeof related.taskId === 'string' ? related.taskId : undefined;

@@ -8,6 +8,7 @@ import type { Question as AskedByTask } from '../../remote-tasks/questions.ts';
 export type Question = {
   /** The task that asks; undefined if there is no task. */
   readonly taskId: string | undefined;
+  /** Identifies the question within its task. */
   readonly key: string;
   /** Why the server rejected the last answer, if it did. */
   readonly problem?: string;
@@ -22,6 +23,7 @@ export type QuestionKind = Question['kind'];
 
 export type { Answer } from '../../model/input.ts';
 
+/** Returns the answer. `signal` aborts when the answer is no longer needed. */
 export type AnswerQuestion = (question: Question, signal: AbortSignal) => Promise<Answer> | Answer;
 
 /** A server's request that contains a question, perhaps of a task. */

@@ -10,11 +10,12 @@ export interface HttpOptions {
   readonly maxResponseSize?: number;
 }
 
+/** In bytes. */
 const defaultMaxSize = 64 * 1024 * 1024;
 const minReconnectMs = 250;
 const maxReconnectMs = 60_000;
 
-/** Between two attempts to open the standalone stream. */
+/** The delay between two attempts to open the standalone stream. */
 const backoff = { minMs: 1_000, maxMs: 30_000 };
 
 type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
@@ -43,7 +44,7 @@ export function httpTransport(
   });
 }
 
-/** A `fetch` with these limits, for hosts that create their own transports. */
+/** A `fetch` with the size limit (in bytes) and Retry-After, for hosts that create their own transports. */
 export function boundedFetch(maxSize = defaultMaxSize): Fetch {
   return withLimits(fetch, maxSize);
 }
@@ -124,6 +125,7 @@ function isLineEnd(byte: number): boolean {
   return byte === lineFeed || byte === carriageReturn;
 }
 
+/** The value of Retry-After, in seconds or as a date, converted to milliseconds from now. */
 function retryAfter(header: string | null): number | undefined {
   if (header === null) return undefined;
   const seconds = Number(header);

@@ -29,6 +29,7 @@ export interface ConnectionOptions extends IncomingListeners {
 
 /** What the server declared when a connection was opened. Each connection has its own object. */
 export interface Agreement {
+  /** True for 2026-07-28 and later revisions. */
   readonly isModern: boolean;
   readonly capabilities: JsonObject;
   readonly instructions?: string;
@@ -44,12 +45,14 @@ export class Connection implements RemotePeer {
   readonly client: Client;
   readonly dispatcher: Dispatcher;
   readonly #open: OpenTransport;
+  /** False if the host passed a single transport, which cannot be opened twice. */
   readonly #canReopen: boolean;
   readonly #options: ConnectionOptions;
   #opening: Promise<void> | undefined;
   #isClosed = false;
   /** The agreement of the last opened connection. The SDK's client drops it during a reconnect. */
   #agreement = neverConnected;
+  /** The last attempt to reconnect, if it failed. There is no other attempt before `until` (monotonic time in ms). */
   #failed: { readonly error: Error; readonly times: number; readonly until: number } | undefined;
 
   constructor(client: Client, transport: Transport | OpenTransport, options: ConnectionOptions) {
@@ -73,6 +76,7 @@ export class Connection implements RemotePeer {
     return this.#agreement;
   }
 
+  /** Opens a connection without retries. */
   async #connectOnce(): Promise<void> {
     const transport = await this.#open();
     this.dispatcher.prepare(transport);
@@ -92,6 +96,7 @@ export class Connection implements RemotePeer {
     };
   }
 
+  /** Sends a request, after reconnecting if necessary. Does not send a failed request again. */
   async request(...[message, options]: Parameters<Dispatcher['request']>): Promise<JsonObject> {
     if (!this.dispatcher.isOpen) await this.#reconnect('It is closed.');
     const before = this.#agreement;
