@@ -1,6 +1,6 @@
 /**
- * Types of calls, derived from the server's tools. A client imports the tools as types only. Without them (`unknown`)
- * every name, argument and result is allowed.
+ * The types of a client's calls, derived from the types of the server's tools (`Tools`). The client only imports types,
+ * no code. If `Tools` is `unknown`, every name, argument and result is allowed.
  */
 import type { CallToolResult } from '@modelcontextprotocol/client';
 import type { Jsonify, JsonObject } from '../model/json.ts';
@@ -15,9 +15,10 @@ interface Tool {
   readonly outputSchema: Schema | undefined;
 }
 
-/** Tools are a list, an object, or the exports of a module. */
+/** The tools in `Tools`, which is a list, an object, or the type of a module that exports tools. */
 type ToolsIn<Tools> = Extract<Tools extends readonly (infer One)[] ? One : Tools[keyof Tools], Tool>;
 
+/** The tool with this name. */
 type Named<Tools, Name> = Extract<ToolsIn<Tools>, { readonly name: Name }>;
 
 export type ToolName<Tools> = unknown extends Tools ? string : ToolsIn<Tools>['name'];
@@ -27,7 +28,7 @@ export type CallArguments<Tools, Name> = unknown extends Tools
   ? [input?: JsonObject, options?: CallOptions]
   : InputArguments<Named<Tools, Name>['inputSchema'], [options?: CallOptions]>;
 
-/** The `arguments` member of the parameter of `callTool`. */
+/** The `arguments` member of the parameter of `callTool`. It is optional only if the input is. */
 export type ArgumentsMember<Tools, Name> = unknown extends Tools
   ? { readonly arguments?: JsonObject }
   : InputArguments<Named<Tools, Name>['inputSchema']> extends [infer Input]

@@ -1,26 +1,31 @@
 /**
- * Shows a tree as one task, for peers without subtasks. Questions of subtasks appear on the root, under a key that begins
- * with the path of the subtask: `2.1/confirm` belongs to the first subtask of the second subtask. Nothing else of the
- * subtasks is visible.
+ * Shows a tree as one task, for peers that do not support subtasks. Questions of subtasks appear on the root, under a
+ * key that begins with the path of the subtask: `2.1/confirm` is the question `confirm` of the first subtask of the
+ * second subtask. Nothing else of the subtasks is visible.
  */
 import type { InputRequest } from '../model/input.ts';
 import { reportedTtl } from '../model/retention.ts';
 import { openInputs, type Task, type TaskId } from '../model/task.ts';
 
-/** What is shown as one task: a task with all its descendants, or, to peers with subtasks, the task alone with its links. */
+/**
+ * What is shown as one task. For peers without subtasks: a task with its descendants. For peers with subtasks: the task
+ * alone, with its links.
+ */
 export interface Tree {
   readonly root: Task;
   /** Parents before their children. */
   readonly descendants: readonly Task[];
+  /** Only for peers with subtasks. `top` is the root of the whole tree, while `root` may itself be a subtask. */
   readonly links?: { readonly top: Task; readonly childIds: readonly TaskId[] };
 }
 
 export interface CollapsedQuestion {
-  /** The key on the root. */
+  /** The key under which the question appears on the root: the path of its task and `ownKey`. */
   readonly key: string;
   readonly request: InputRequest;
-  /** The task that asks the question, and the key there. */
+  /** The task that asks the question. */
   readonly taskId: TaskId;
+  /** The key of the question in that task. */
   readonly ownKey: string;
 }
 
@@ -41,7 +46,7 @@ export function questionsOf({ root, descendants }: Tree): CollapsedQuestion[] {
 
 // --- Subtasks for peers that support them (SEP-2268): every task has links to its parent and its children ---
 
-/** The extension of 2026-07-28 that shows the same links. */
+/** Our own extension of 2026-07-28, which shows the same links as SEP-2268. */
 export const subtasksExtension = 'dev.holdfast/subtasks';
 
 export interface WireLinks {
@@ -59,7 +64,7 @@ export function parentOf({ root, links }: Tree): Pick<WireLinks, 'parentTaskId'>
   return links && root.parentId !== undefined ? { parentTaskId: root.parentId } : {};
 }
 
-/** The reported ttl. That of a subtask ends with its tree. */
+/** The reported ttl, in milliseconds from creation; null without limit. That of a subtask ends with its tree's. */
 export function ttlOf({ root, links }: Tree, now: number): number | null {
   return reportedTtl(root, links?.top ?? root, now);
 }

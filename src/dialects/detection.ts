@@ -1,4 +1,6 @@
-/** Detects the dialect of a request that belongs to a session. Requests of later revisions declare it in their metadata. */
+/**
+ * Detects the dialect of a request that belongs to a session. Requests of later revisions declare it in their metadata.
+ */
 import { isJsonObject } from '../model/json.ts';
 import { tasksOf2025 } from './2025-11-25/dialect.ts';
 import type { Dialect } from './dialect.ts';
@@ -23,6 +25,7 @@ const noTasks: Dialect = {
     ),
 };
 
+/** The dialect of a request in a session with this opening. `on` are the drafts that the server has turned on. */
 export function dialectOf(
   { protocolVersion, capabilities }: Opening,
   on: Drafts,
@@ -35,7 +38,7 @@ export function dialectOf(
   return tasksWith(agreedDrafts(capabilities, on));
 }
 
-/** For every other revision, the session uses the latest revision that has sessions. */
+/** A session with any other revision, even an unknown one, uses 2025-11-25: the latest revision that has sessions. */
 const revisionsWithoutTasks = ['2024-10-07', '2024-11-05', '2025-03-26', '2025-06-18'];
 
 /** The `task` member of a request of 2025-11-25. With its drafts, a call can become a task without this member. */

@@ -1,4 +1,4 @@
-/** Errors that only peers can cause, and the translation of all errors to JSON-RPC. */
+/** The errors of requests, and the translation of all errors to JSON-RPC. */
 import { HoldfastError, hasCode, Unavailable } from '../model/errors.ts';
 import type { InputKind } from '../model/input.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -8,7 +8,7 @@ import { internalError, invalidParams, methodNotFound } from './json-rpc.ts';
 
 /** The request needs a capability that the client did not declare. */
 export class MissingCapability extends HoldfastError {
-  /** The capability, as the client must declare it. */
+  /** The capability, in the form in which the client must declare it. */
   readonly required: JsonObject;
 
   constructor(what: string, required: JsonObject) {
@@ -17,7 +17,7 @@ export class MissingCapability extends HoldfastError {
   }
 }
 
-/** The task of a plain call ended without a result. */
+/** The task ended without a result: it failed, was cancelled or was lost. */
 export class CallFailed extends HoldfastError {
   readonly outcome: Exclude<Outcome, { kind: 'result' }>;
 
@@ -39,8 +39,9 @@ export class NotOffered extends HoldfastError {
 
 /** The caller exceeds a limit. */
 export class OverLimit extends HoldfastError {
-  /** The name of the limit, as the server's author sets it. */
+  /** The name of the option with which the server's author sets the limit. */
   readonly limit: string;
+  /** How long to wait before a retry. Undefined if waiting does not help. */
   readonly retryAfterMs: number | undefined;
 
   constructor(limit: string, message: string, retryAfterMs?: number) {
@@ -75,6 +76,7 @@ export const capabilityFor: Record<InputKind, JsonObject> = {
   roots: { roots: {} },
 };
 
+/** The error for a question, identified by `key`, of a kind that the client cannot answer. */
 export function cannotBeAsked(key: string, kind: InputKind): MissingCapability {
   return new MissingCapability(
     `This tool has to ask for "${key}", and the client did not declare that it can answer (${kind}).`,
@@ -89,7 +91,7 @@ export function isFailure(error: unknown): boolean {
   return !(error instanceof HoldfastError) || error instanceof Unavailable;
 }
 
-/** Describes errors of the request, and hides the details of errors of the server. */
+/** The error as all dialects report it. Details of failures of the server are hidden. */
 export function commonFault(error: unknown): WireFault {
   if (error instanceof CallFailed) return failureOf(error);
   if (error instanceof InvalidRequestState)
@@ -103,7 +105,7 @@ export function commonFault(error: unknown): WireFault {
   return { code: internalError, message: 'Internal error: the server could not carry out the request.' };
 }
 
-/** The `data` of a limit error. The protocol does not define any. */
+/** The `data` of a limit error, in our own format: the protocol does not define any. */
 export function overLimit({ limit, retryAfterMs }: OverLimit): JsonObject {
   return {
     reason: 'limit',
@@ -119,7 +121,9 @@ export function isUnavailable(data: unknown): boolean {
   return isJsonObject(data) && data.reason === unavailable.reason;
 }
 
-/** How long to wait before a retry, according to the `data` of an error. Undefined if a retry would not help. */
+/**
+ * How many milliseconds to wait before a retry, according to the `data` of an error. Undefined if it has no such hint.
+ */
 export function waitAskedFor(data: unknown): number | undefined {
   if (!isJsonObject(data) || data.reason !== 'limit') return undefined;
   return typeof data.retryAfterMs === 'number' ? data.retryAfterMs : undefined;
@@ -128,10 +132,11 @@ export function waitAskedFor(data: unknown): number | undefined {
 function failureOf({ outcome, message }: CallFailed): WireFault {
   if (outcome.kind !== 'failure') return { code: internalError, message };
   const { code = internalError, data } = outcome;
-  // If the task failed because a service was unavailable, that is its outcome: the caller must not retry the request.
+  // Data that means "unavailable" is removed: a caller would retry the request, but the outcome of the task is final.
   return { code, message, ...(data !== undefined && !isUnavailable(data) && { data }) };
 }
 
+/** The codes of errors that are reported as invalid params. */
 const refusalsOfParams = [
   'TASK_NOT_FOUND',
   'TASK_EXISTS',

@@ -10,11 +10,11 @@ export interface StreamEvent {
 interface Reading {
   /** Called for every chunk, including comments that only keep the connection alive. */
   readonly onBytes?: () => void;
-  /** Ends the stream, even while no data arrives. */
+  /** When aborted, ends the stream without an error, even while no data arrives. */
   readonly signal?: AbortSignal;
 }
 
-/** Yields the events in order. */
+/** Yields the events in order. Cancels the body if the consumer stops early. */
 export async function* readEvents(
   body: ReadableStream<Uint8Array>,
   { onBytes, signal }: Reading = {},
@@ -24,7 +24,7 @@ export async function* readEvents(
     onEvent: ({ id, event = 'message', data }) => void events.push({ id, event, data }),
   });
   const decoder = new TextDecoder();
-  // Some browsers cannot iterate over a stream.
+  // A reader instead of `for await`, because some browsers cannot iterate over a stream.
   const reader = body.getReader();
   const cancel = () => reader.cancel().catch(() => {});
   if (signal?.aborted) await cancel();

@@ -4,7 +4,7 @@ export const invalidRequest = -32600;
 export const methodNotFound = -32601;
 export const invalidParams = -32602;
 export const internalError = -32603;
-/** For errors of the HTTP transport, as in the SDK. */
+/** For requests that the HTTP transport refuses. The SDK uses the same code. */
 export const transportRefusal = -32000;
-/** For an unknown session or an unauthenticated caller, as in the SDK. */
+/** For an unknown session or a caller without permission. The SDK uses the same code. */
 export const notAdmitted = -32001;

@@ -9,7 +9,7 @@ import { batchIn } from './replay/journal.ts';
 
 export interface LogEntry {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
-  /** Milliseconds since 1970, by the clock of the tasks. */
+  /** In milliseconds since 1970, by the clock in the options of `createTasks`. */
   readonly at: number;
   /** What happened: `created`, `claimed`, `recovered`, `retrying`, `asked`, `finished` … */
   readonly event: string;
@@ -21,7 +21,7 @@ export interface LogEntry {
 
 export type Log = (entry: LogEntry) => void;
 
-/** An observer that also writes log entries. */
+/** An observer that forwards everything to `observer` and also writes log entries. */
 export function logged(observer: Observer, log: Log): Observer {
   const { metrics } = observer;
   const suspicions = new RepeatFilter<string>(60_000);
@@ -87,7 +87,7 @@ function warningEntry({ at, code, message, detail: { error, ...detail } }: Warni
   };
 }
 
-/** Commits are logged with the change. Here only a pass that lost its claim is logged. */
+/** Only logs a pass that lost its claim. Every other end of a pass is a commit, which is logged as a change. */
 function loggedPass(pass: ObservedPass, task: Task, log: Log): ObservedPass {
   return {
     handler: (run) => pass.handler(run),
@@ -130,7 +130,7 @@ function about({ id, tool, owner }: Task): Pick<LogEntry, 'task' | 'tool' | 'own
   return { task: id, tool, owner };
 }
 
-/** Levels of events that people want to see. All others are debug. */
+/** The levels of some events; `worded` sets those of others. The rest are `debug`. */
 const levels: Partial<Record<TaskEvent['type'], LogEntry['level']>> = {
   created: 'info',
   asked: 'info',
@@ -148,7 +148,7 @@ function worded(event: TaskEvent, { task, at }: TaskWrite): LogEntry {
   if (event.type === 'rested')
     return { level: 'warn', at, event: 'recovered', detail: { pass: task.epoch + 1, from: event.takenFrom } };
   if (event.type === 'claimed') return { level: 'debug', at, event: type, detail: { pass: event.epoch } };
-  // Reports of a handler may contain anything, so they are not logged.
+  // The content of a handler's report may be anything, so it is not logged.
   if (event.type === 'reported') return { level: 'debug', at, event: type };
   if (event.type === 'finished' && task.phase === 'done') {
     const outcome = outcomeWord(task.outcome);
@@ -160,7 +160,7 @@ function worded(event: TaskEvent, { task, at }: TaskWrite): LogEntry {
   return { level, at, event: type, ...(Object.keys(rest).length > 0 && { detail: rest as never }) };
 }
 
-/** The retry times of attempts that failed in this commit. */
+/** When the attempts that failed in this commit are retried. A journal record that is not an array is not a batch. */
 function retriesIn({ journal = [] }: TaskWrite): number[] {
   return journal.flatMap((record) =>
     Array.isArray(record) ? batchIn(record).attempts.map(({ retryAt }) => retryAt) : [],
@@ -169,6 +169,7 @@ function retriesIn({ journal = [] }: TaskWrite): number[] {
 
 // --- Repetition ---------------------------------------------------------------------------------------------
 
+/** If there are more keys, all are forgotten, so some events may be let through too early. */
 const maxKeys = 10_000;
 
 /** Lets a repeated event through once per interval and counts the others. */

@@ -19,42 +19,47 @@ export interface TasksOptions extends LimitOptions {
   readonly tools?: readonly DurableTool[] | undefined;
   readonly resources?: readonly DurableResource[] | undefined;
   readonly prompts?: readonly DurablePrompt[] | undefined;
+  /** Replaces the system clock, for tests. */
   readonly clock?: Clock;
   /** Traces and metrics: `telemetry()` of `holdfast/telemetry`. By default none. */
   readonly telemetry?: Observer;
-  /** Receives log entries of what this process does with tasks. By default there is no log. */
+  /** Called with a log entry for each task event of this process. By default there is no log. */
   readonly log?: Log;
-  /** Keeps an audit log of who did what with which task, by default for 90 days. Off by default. */
+  /** Keeps an audit log of who did what with which task. Off by default. `retention` is `'90d'` by default. */
   readonly audit?: boolean | { readonly retention?: Duration };
 }
 
 export interface CreateOptions {
   readonly owner?: Owner;
   readonly origin?: Origin;
-  /** The same key for the same owner and tool always returns the same task. */
+  /** Returns the existing task if the same owner and tool used this key before. Refused if the arguments differ. */
   readonly idempotencyKey?: string;
-  /** The ttl that the caller requests, in milliseconds from now. It is limited to a maximum. */
+  /** The ttl that the caller requests, in milliseconds from now. At most `maxRetention` is granted. */
   readonly ttlMs?: number;
-  /** The same, counted from the end of the task; null for as long as possible. */
+  /**
+   * Like `ttlMs`, but counted from the end of the task; null for as long as possible. Ignored if there is a `ttlMs`.
+   */
   readonly keepAliveMs?: number | null;
   /** The maximum retention, even if the caller or the tool requests more. */
   readonly maxRetentionMs?: number;
-  /** The maximum deadline, even if the tool allows more. */
+  /** The maximum time until the deadline, even if the tool allows more. */
   readonly maxDeadlineMs?: number;
-  /** An id derived from the caller's own name for the task. An id that is already used is always refused. */
+  /** An id that the caller derives itself, for example from its own name for the task. Refused if it already exists. */
   readonly id?: TaskId;
-  /** The task belongs to an open request, and ends with it unless it is published or can be joined. */
+  /** Not false if the task belongs to an open request and ends with it, unless it is published or can be joined. */
   readonly unpublished?: boolean | Pick<Unpublished, 'join' | 'call' | 'keepMs'>;
   /** On whose behalf the task is created. Default: the operator. */
   readonly by?: Actor;
 }
 
 export interface WorkOptions {
-  /** Tasks that run at the same time. Default 64; handlers that need much CPU or memory may want fewer. */
+  /**
+   * The maximum number of tasks that run at the same time. Default 64. Use fewer if handlers need much CPU or memory.
+   */
   readonly concurrency?: number;
   /**
-   * A worker renews its claims every third of this. Others take its tasks over at once if its process is dead, and after
-   * three leases without a renewal if it is alive and silent. Default `'15s'`, and `'10s'` on Postgres.
+   * A worker renews its claims three times per lease. Other workers take over its tasks at once if its process is dead,
+   * or after three leases without a renewal if it is alive but silent. Default `'15s'`, and `'10s'` on Postgres.
    */
   readonly lease?: Duration;
   /** How long steps in flight may take to finish when the worker stops. Default `'5s'`. */
@@ -66,7 +71,7 @@ export interface WorkOptions {
   readonly watchdog?: WatchdogMode;
 }
 
-/** Infinite if no audit log is kept. */
+/** In milliseconds. Infinite if no audit log is kept, so that entries from before are not deleted. */
 export function auditRetentionOf({ audit = false }: TasksOptions): number {
   if (audit === false) return Number.POSITIVE_INFINITY;
   return toMs((audit === true ? undefined : audit.retention) ?? '90d');

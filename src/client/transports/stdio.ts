@@ -1,8 +1,8 @@
 /**
  * A stdio transport that starts its program only once. The SDK starts a second process to probe for the revision,
  * because some programs exit on any request before `initialize`. But a program may be slow to start, or allow only one
- * instance. Here the probe goes to the program itself. If it exits, it must be of an older revision: it is started
- * again, and the transport answers the probe.
+ * instance. Here the probe is sent to the program itself. If the program exits, it implements an older revision: it is
+ * started once more, and the transport answers the probe in its place.
  */
 import {
   deserializeMessage,
@@ -14,14 +14,15 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { methodNotFound } from '../../dialects/json-rpc.ts';
 import { isJsonObject } from '../../model/json.ts';
 
-/** The limit of one message in bytes. It is higher than that of a result, so a result cannot break the connection. */
+/** The maximum size of one message, in bytes. Results have a lower limit, so a result cannot break the connection. */
 const maxMessageSize = 64 * 1024 * 1024;
 
-/** In bytes. */
+/** How many bytes at the end of a chunk of standard error are searched for its last line. */
 const maxStderrSize = 1_000;
 
 type RequestId = string | number;
 
+/** How to start a program. */
 export interface Program {
   readonly command: string;
   readonly args: readonly string[];
@@ -34,26 +35,26 @@ export class ProgramTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: NonNullable<Transport['onmessage']>;
-  /** True if the program exits on the probe. */
+  /** True once the program is known to exit on the probe. Pass it to the transport of the next start. */
   exitsOnProbe: boolean;
-  /** The last line on standard error. It may explain why the program exited. */
+  /** The last line on standard error since the last start. It may explain why the program exited. */
   lastStderrLine: string | undefined;
   readonly #program: Program;
   #process: StdioClientTransport;
-  /** The request id of the unanswered probe. */
+  /** The request id of the probe, while the program has not answered it. */
   #probeId: RequestId | undefined;
-  /** True if the probe was answered, or another message was sent. */
+  /** True once the probe was answered or another message was sent. After that, no message is treated as a probe. */
   #isProbed = false;
   #isClosed = false;
 
-  /** With `exitsOnProbe` the probe is not sent. */
+  /** `endsWhenAsked` is the initial `exitsOnProbe`. If true, the transport answers the probe without sending it. */
   constructor(program: Program, endsWhenAsked = false) {
     this.#program = program;
     this.exitsOnProbe = endsWhenAsked;
     this.#process = this.#newProcess();
   }
 
-  /** With `pid` and `stderr` the SDK recognizes a program, and treats an unanswered probe as an older revision. */
+  /** The SDK recognizes a program by `pid` and `stderr`. It then treats an unanswered probe as an older revision. */
   get pid(): number | null {
     return this.#process.pid;
   }
@@ -95,7 +96,7 @@ export class ProgramTransport implements Transport {
       stderr: 'pipe',
       ...(cwd !== undefined && { cwd }),
     });
-    // A private field. If the SDK renames it, large messages become slow again.
+    // Replaces a private field of the SDK. If the SDK renames it, large messages become slow again.
     Object.assign(transport, { _readBuffer: new Lines(maxMessageSize) });
     this.lastStderrLine = undefined;
     transport.stderr?.on('data', (chunk: Buffer) => {
@@ -128,6 +129,7 @@ export class ProgramTransport implements Transport {
     this.#refuseProbe(probeId);
   }
 
+  /** Answers the probe as a program of an older revision would. */
   #refuseProbe(id: RequestId): void {
     const message = 'The program accepts no request before initialize.';
     this.onmessage?.({ jsonrpc: '2.0', id, error: { code: methodNotFound, message } });
@@ -139,8 +141,9 @@ export class ProgramTransport implements Transport {
 const newline = 10;
 
 /**
- * Replaces the buffer of the SDK, which copies and searches all of its content for every chunk: a result of some
- * megabytes takes seconds. It also drops malformed answers, so that their requests are never answered.
+ * Replaces the buffer of the SDK, for two reasons. The SDK copies and searches the whole buffer for every chunk, so a
+ * result of some megabytes takes seconds. And it drops malformed answers, so their requests would wait without end;
+ * here the sender of the request gets them.
  */
 export class Lines extends ReadBuffer {
   readonly #maxLine: number;
@@ -148,7 +151,7 @@ export class Lines extends ReadBuffer {
   #size = 0;
   #lines: string[] = [];
 
-  /** `maxLine` is in bytes. */
+  /** `maxLine`: the maximum length of a line, in bytes. `append` throws if a line is longer. */
   constructor(maxLine: number) {
     super();
     this.#maxLine = maxLine;
@@ -190,7 +193,9 @@ export class Lines extends ReadBuffer {
   }
 }
 
-/** Undefined if the line is not JSON. */
+/**
+ * The message in a line. Undefined if the line is not JSON. Throws if it is JSON, but neither a message nor an answer.
+ */
 function read(line: string): JSONRPCMessage | undefined {
   try {
     return deserializeMessage(line);
@@ -198,7 +203,7 @@ function read(line: string): JSONRPCMessage | undefined {
     // Some programs write other text to standard output.
     if (error instanceof SyntaxError) return undefined;
     const value: unknown = JSON.parse(line);
-    // The sender of the request handles a malformed answer.
+    // A malformed answer is passed on, so that the sender of the request can handle it.
     if (isJsonObject(value) && 'id' in value && !('method' in value))
       return value as unknown as JSONRPCMessage;
     throw error;
@@ -208,9 +213,9 @@ function read(line: string): JSONRPCMessage | undefined {
 // --- The environment of programs that we start --------------------------------------------------------------
 
 /**
- * The environment for programs that the user of this process has chosen: all of it but Holdfast's settings, which
- * include the operator's token, and the variables that `isHidden` selects. Programs in a config get less
- * (`ProgramTransport`).
+ * The environment for programs that the user of this process has chosen: all variables of this process, except those of
+ * Holdfast (`HOLDFAST_…`, which include the operator's token) and those for which `isHidden` returns true. Programs
+ * from a config get fewer variables (`Program.env`).
  */
 export function inheritedEnvironment(
   isHidden = (_name: string, _value: string) => false,

@@ -31,7 +31,7 @@ export const tasksOf2025: Dialect = {
   related: relatedTo,
   notification: (tree, now) => ({ method: 'notifications/tasks/status', params: shown(tree, now) }),
   acknowledged: shown,
-  // The SDK sends these questions to the client on the stream of the call, and then calls us with the answers.
+  // The SDK sends these questions to the client on the stream of the call, and then calls our handler with the answers.
   inputRequired: tasksExtension.inputRequired,
   fault: commonFault,
 };
@@ -47,7 +47,10 @@ function taskKinds(tasks: Json | undefined): InputKind[] {
   ];
 }
 
-/** The response to `tasks/result`: the result of the plain call. Undefined while the task is live. */
+/**
+ * The response to `tasks/result`: what a plain call would have returned. Undefined while the task is live. Throws
+ * `CallFailed` if the task ended without a result.
+ */
 export function payloadOf(tree: Tree, related: Dialect['related']): JsonObject | undefined {
   const { root } = tree;
   if (root.phase !== 'done') return undefined;
@@ -102,7 +105,7 @@ function messageOf(task: Task): string | undefined {
   return reasonOf(outcome) ?? task.statusMessage ?? fallback;
 }
 
-/** The beginning of the error text in the result, for clients that only read the status. */
+/** The first 500 characters of the error text in the result, for clients that only read the status. */
 function firstText({ content }: JsonObject): string {
   const texts = (Array.isArray(content) ? content : []).map((block) => (block as JsonObject).text);
   const text = texts.find((one) => typeof one === 'string');

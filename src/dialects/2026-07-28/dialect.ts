@@ -44,7 +44,7 @@ export const tasksExtension: Dialect = {
       extensions: { [extension]: {} },
     }),
 
-  /** Without the members that `tasks/get` adds for each status. */
+  /** The task with its status, but without the questions, result or error that `tasks/get` adds. */
   created(tree, now) {
     const { status } = detailed(tree, now);
     return { resultType: 'task', ...(base(tree, now) as unknown as JsonObject), status };
@@ -86,7 +86,7 @@ function taskParams(tree: Tree, now: number): JsonObject {
   const { progress } = tree.root;
   return {
     ...(detailed(tree, now) as unknown as JsonObject),
-    // This revision has no notification for progress of a task.
+    // This revision has no progress notification for tasks, so the progress is in the `_meta`.
     ...(progress && { _meta: { [progressKey]: wireProgress(progress) } }),
   };
 }
@@ -138,12 +138,13 @@ function messageOf(task: Task): string | undefined {
   return (task.phase === 'done' ? reasonOf(task.outcome) : undefined) ?? task.statusMessage;
 }
 
-/** Why a task ended without a result. */
+/** Why a task ended without a result. Undefined if it has a result, or if no reason was given. */
 export function reasonOf(outcome: Outcome): string | undefined {
   if (outcome.kind === 'result') return undefined;
   return outcome.kind === 'cancelled' ? outcome.reason : outcome.message;
 }
 
+/** `unaskable`: the task failed because the client did not declare that it can answer this kind of question. */
 function errorOf({ code, message, data, unaskable }: Extract<Outcome, { kind: 'failure' }>) {
   if (unaskable !== undefined)
     return { code: missingCapability, message, data: { requiredCapabilities: capabilityFor[unaskable] } };

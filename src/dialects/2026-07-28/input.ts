@@ -24,7 +24,7 @@ export function toInputRequest(request: InputRequest): WireInputRequest {
   }
 }
 
-/** Keeps only the parts of JSON Schema that the protocol allows. Schema libraries add more. */
+/** Keeps only the parts of a JSON Schema that the protocol allows in a form. Schema libraries add others. */
 function formSchema({ properties, required }: JsonObject) {
   return {
     type: 'object',
@@ -37,7 +37,7 @@ function formSchema({ properties, required }: JsonObject) {
 export function answerable({ elicitation, sampling, roots }: JsonObject): InputKind[] {
   const modes = isJsonObject(elicitation) ? Object.keys(elicitation) : undefined;
   const able: Record<InputKind, boolean> = {
-    // In all revisions an empty object means forms.
+    // In all revisions, an empty `elicitation` object means forms only.
     form: modes !== undefined && (modes.length === 0 || modes.includes('form')),
     url: modes?.includes('url') ?? false,
     sampling: isJsonObject(sampling),

@@ -1,5 +1,6 @@
 /**
- * The drafts that build on 2025-11-25. Each one is a variation of its dialect, active if both sides declare it:
+ * The drafts that build on 2025-11-25. Each one varies the dialect of that revision, and is active if both sides
+ * declare it:
  *
  *   - SEP-2229: a server may answer with a task that was not requested, or with a result although a task was;
  *   - SEP-2268: subtasks are visible as tasks, with links in both directions;
@@ -19,6 +20,7 @@ export function tasksWith(agreed: Drafts): Dialect {
 }
 
 const variations: Record<Draft, (base: Dialect) => Dialect> = {
+  // A dialect of its own, which each request selects with its `_meta`.
   'sep-1686': (base) => base,
   'sep-2229': (base) => ({
     ...base,
@@ -44,14 +46,17 @@ const variations: Record<Draft, (base: Dialect) => Dialect> = {
   }),
 };
 
-/** The `result` or `error` member. An error result is in `result`, although its status is `failed`. */
+/**
+ * The `result` or `error` member of a task; neither while it is live or if it was cancelled. An error result is in
+ * `result`, although the status of its task is `failed`.
+ */
 export function outcomeOf({ root }: Tree): JsonObject {
   if (root.phase !== 'done' || root.outcome.kind === 'cancelled') return {};
   if (root.outcome.kind === 'result') return { result: root.outcome.value };
   return { error: { ...tasksOf2025.fault(new CallFailed(root.outcome)) } as JsonObject };
 }
 
-/** The response to `tasks/continue` while questions are open: only the questions, unchanged until they are answered. */
+/** The response to `tasks/continue` while questions are open: all open questions. Undefined if there is none. */
 export function openQuestions(tree: Tree): JsonObject | undefined {
   const questions = tree.root.phase === 'done' ? [] : questionsOf(tree);
   if (questions.length === 0) return undefined;

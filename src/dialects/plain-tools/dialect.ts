@@ -1,6 +1,6 @@
 /**
- * Tasks as ordinary tool results, for plain clients. A model reads them and continues with plain tools. This is a dialect
- * like the others, so that all rules about tasks also apply to plain clients.
+ * Tasks as ordinary tool results, for plain clients. The model reads the result and continues with plain tools, such as
+ * `task_wait`. This is a dialect like the others, so that all rules about tasks also apply to plain clients.
  */
 
 import type { InputRequest } from '../../model/input.ts';
@@ -22,7 +22,7 @@ export function plainTools(names: PlainToolNames, within: Dialect, answers: Send
     methods: tasksExtension.methods,
     refusesLateCancel: false,
     callerNamesTasks: false,
-    // Messages on the stream of a call do not mention tasks.
+    // Plain clients do not expect messages on the stream of a call to mention tasks.
     related: (_tree, meta = {}) => meta,
     notification: () => undefined,
     admits: () => true,
@@ -33,14 +33,14 @@ export function plainTools(names: PlainToolNames, within: Dialect, answers: Send
   };
 }
 
-/** The result that the plain call would have returned. Undefined while the task is live. */
+/** What the plain call would have returned; throws if it failed. Undefined while the task is live. */
 export function finalResult(tree: Tree, names: PlainToolNames, now: number): JsonObject | undefined {
   const { root } = tree;
   if (root.phase !== 'done') return undefined;
   const { outcome } = root;
   if (outcome.kind === 'result') return toolResult(outcome.value as JsonObject, root.origin.method);
   if (outcome.kind === 'failure') throw new CallFailed(outcome);
-  // A plain call would have no answer if it was cancelled or lost, but the reader of a task needs one.
+  // A plain call that was cancelled or lost has no answer, but the caller of the wait tool needs one.
   return { ...statusResult(statusOf(tree, names, now, []), names), isError: true };
 }
 
@@ -60,17 +60,18 @@ export type ShownQuestion = {
   readonly url?: string;
   /** The params of a sampling request. */
   readonly params?: JsonObject;
-  /** A template for the model's answer. Absent if a person answers. */
+  /** A template for the model's answer. Absent if the model must not answer, because the client or a person does. */
   readonly answer?: JsonObject;
-  /** The client asks its user during a call of the wait tool. */
+  /** True if the client itself asks its user, during a call of the wait tool. */
   readonly client?: true;
-  /** Only a person may answer. */
+  /** True if only a person may answer, not the model. */
   readonly person?: true;
 };
 
 /**
- * The structured content: the tool, the status, and the tool to call next with its arguments. The text repeats all of it,
- * because many hosts show the model only the text. `answers` are the kinds of questions that the client can be asked.
+ * The structured content: the tool, the status, and the tool to call next with its arguments. The text repeats all of
+ * it, because many hosts show the model only the text. `answers` are the kinds of questions that the client can be
+ * asked.
  */
 function statusOf(tree: Tree, names: PlainToolNames, now: number, answers: readonly InputRequest['kind'][]) {
   const { root } = tree;
@@ -140,7 +141,7 @@ const needs = {
   roots: 'The tool needs to know which folders it may work in.',
 };
 
-/** A tool result with the status of a task. */
+/** A tool result with the status of a task. `isFirst`: it answers the original call, so it has an introduction. */
 function statusResult(task: PlainStatus, names: PlainToolNames, isFirst = false): JsonObject {
   const lines = [
     ...(isFirst ? [introductions[task.status] ?? ''] : []).filter((line) => line !== ''),

@@ -2,7 +2,7 @@
 
 export type PlainToolName = 'wait' | 'status' | 'answer' | 'cancel';
 
-/** The name of each tool for clients. */
+/** The names under which clients see the tools. */
 export type PlainToolNames = Readonly<Record<PlainToolName, string>>;
 
 export const defaultPrefix = 'task_';
@@ -16,5 +16,7 @@ export function plainToolNames(prefix: string): PlainToolNames {
   };
 }
 
-/** Our own key: `{ taskId }` in the `_meta` of a result that describes a task instead of being the tool's own result. */
+/**
+ * Our own key: `{ taskId }` in the `_meta` of a result that describes a task instead of being the tool's own result.
+ */
 export const handedOverKey = 'dev.holdfast/handed-over';

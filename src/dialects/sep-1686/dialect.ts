@@ -1,6 +1,6 @@
 /**
- * SEP-1686, the original proposal of tasks: the caller chooses the id, a notification announces that the task was created,
- * and the request itself is answered with its result, as if there were no task.
+ * SEP-1686, the original proposal of tasks: the caller chooses the id of the task. A notification announces that the
+ * task was created. The request itself is answered with its result, as if there were no task.
  */
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Outcome } from '../../model/outcome.ts';
@@ -22,7 +22,7 @@ export const originalTasks: Dialect = {
     new NotOffered(
       `${what} must be called as a task: add "${taskKey}": {"taskId": "…"} to the _meta of the call.`,
     ),
-  // The request is answered with its result. A notification announces the task.
+  // These are the params of the notification. There is no response with a task: the request waits for its result.
   created: (tree) => createdMessage(tree).params,
   shown: (tree, now) => ({ ...toTask(tree, now), _meta: relatedTo(tree) }),
   listed: toTask,
@@ -35,7 +35,7 @@ export function createdMessage(tree: Tree): { readonly method: string; readonly 
   return { method: createdNotification, params: { _meta: relatedTo(tree) } };
 }
 
-/** The response to `tasks/result`. It does not wait: if the task is not completed, it is an error. */
+/** The response to `tasks/result`. It does not wait: throws `InvalidParams` if the task is not completed. */
 export function resultOf(tree: Tree): JsonObject {
   const status = statusOf(tree);
   const payload = status === 'completed' ? payloadOf(tree, relatedTo) : undefined;
@@ -50,8 +50,10 @@ export interface RequestedTask {
   readonly keepAlive?: number | null;
 }
 
+/** In characters. */
 const maxTaskIdLength = 512;
 
+/** Reads and checks the task that a request asks for. Its `_meta` must contain `taskKey`. */
 export function requestedTaskOf(meta: JsonObject, params: JsonObject): RequestedTask {
   if (params.task !== undefined)
     throw new InvalidParams(
@@ -72,7 +74,7 @@ export function requestedTaskOf(meta: JsonObject, params: JsonObject): Requested
   return { taskId, keepAlive: keepAlive === null ? null : Math.ceil(keepAlive) };
 }
 
-/** The caller's name of the task that a message belongs to. */
+/** The id, chosen by the caller, of the task that a message belongs to. Undefined if it belongs to none. */
 export function nameIn(meta: unknown): string | undefined {
   const related = isJsonObject(meta) ? meta[relatedTaskKey] : undefined;
   const taskId = isJsonObject(related) ? related.taskId : undefined;
@@ -97,7 +99,7 @@ function toTask(tree: Tree, now: number): JsonObject {
   return {
     taskId: nameOf(root),
     status: statusOf(tree),
-    // How long the task is kept after its end. Null without limit.
+    // How long the task is kept after its end, in milliseconds; null without limit.
     keepAlive: keepAliveOf(root),
     pollFrequency: pollHintMs(root, now),
     ...(error !== undefined && { error }),
@@ -138,7 +140,10 @@ function errorOf(task: Task): string | undefined {
   return outcome.kind === 'failure' || outcome.kind === 'lost' ? outcome.message : undefined;
 }
 
-/** For tasks of other dialects, whose ttl is counted from creation, this is the part after their end. */
+/**
+ * How long the task is kept after its end. Tasks of other dialects have a ttl that is counted from creation: for them
+ * this is the part of it after their end, and the guaranteed minimum while they are live.
+ */
 function keepAliveOf(task: Task): number | null {
   const { retention, createdAt } = task;
   if (retention.ms === null || retention.from === 'finish') return retention.ms;

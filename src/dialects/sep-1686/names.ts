@@ -1,4 +1,4 @@
-/** Names of SEP-1686. The prefix of its keys is `modelcontextprotocol.io`, not `io.modelcontextprotocol` as in later dialects. */
+/** Names of SEP-1686. Its keys begin with `modelcontextprotocol.io`; those of later dialects are reversed. */
 export const revision = 'sep-1686';
 
 export const taskKey = 'modelcontextprotocol.io/task';

@@ -1,4 +1,4 @@
-/** The audit log: entries that are written with each commit, entries about reads and refusals, and reading it. */
+/** The audit log: how it is read, the entries that commits write, and the entries about reads and refusals. */
 
 import { Refusal } from '../../model/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -15,6 +15,7 @@ import { withCommands } from './decorator.ts';
 
 // --- For readers --------------------------------------------------------------------------------------------
 
+/** Entries on a page, unless the reader sets `limit`. */
 const pageSize = 500;
 
 /** Reads the audit log: `tasks.audit`. */
@@ -60,7 +61,7 @@ export function audited(database: Database): Database {
 /** The audit entries of a change. */
 function entriesOf({ task, writes, removed, removal, by }: Change): AuditEntry[] {
   const entries = writes.flatMap((write) => entriesOfWrite(write, by));
-  // A task that only answered its request needs no entry here: the read of its result is already recorded.
+  // The removal of a task whose id was never published is not recorded: to its caller there was only a plain call.
   if (!removal || task.unpublished) return entries;
   const { at, why } = removal;
   const about = { at, ...aboutTask(task, by), details: { tasks: removed.length } };
@@ -69,6 +70,7 @@ function entriesOf({ task, writes, removed, removal, by }: Change): AuditEntry[]
   return entries;
 }
 
+/** The reasons in `expired` entries. `answered` does not occur, because such tasks are unpublished. */
 const expiries: Readonly<Record<Exclude<Removal['why'], 'deleted'>, string>> = {
   expired: 'The retention ended.',
   crowdedOut: 'The store was full, so the trees that finished first were removed.',
@@ -109,7 +111,7 @@ function treeDetails({ parentId, rootId }: Task): { readonly details?: JsonObjec
   return parentId === undefined ? {} : { details: { parent: parentId, root: rootId } };
 }
 
-/** Reasons from the engine or from a cancellation are kept. Messages of handlers are not. */
+/** The entry for a finished task. It contains the engine's or a canceller's reason, but no message of a handler. */
 function ending(task: Task): Pick<AuditEntry, 'action' | 'reason' | 'details'> {
   const outcome = task.phase === 'done' ? task.outcome : undefined;
   if (outcome?.kind === 'cancelled')
@@ -124,14 +126,18 @@ function ending(task: Task): Pick<AuditEntry, 'action' | 'reason' | 'details'> {
 
 /** How long entries are collected before they are written. */
 const collectMs = 200;
+/** How long repetitions are counted before the count is written. */
 const windowMs = 60_000;
-/** The maximum number of distinct entries that are remembered per minute to detect repetitions. */
+/**
+ * The maximum number of distinct entries that are remembered to detect repetitions. More of them end the minute early.
+ */
 const maxRemembered = 20_000;
 /** The maximum number of entries that wait to be written. Beyond it the store is too slow, and entries are dropped. */
 const maxWaiting = 20_000;
-/** How many refusals of one owner per minute get an entry of their own. */
+/** How many refusals per minute get an entry of their own, for each owner and action. */
 const maxRefusals = 20;
 
+/** An entry before the recorder adds its time and count. */
 export type Noted = Omit<AuditEntry, 'at' | 'times'>;
 
 interface Counted {
@@ -142,9 +148,9 @@ interface Counted {
 
 /**
  * Writes audit entries for events that are not commits: results that were read, callers that were refused. No request
- * waits for these writes. Repetitions within a minute are counted, and the count is written at the end of the minute. If
- * an owner is refused for many different reasons or ids, it gets a few entries and then one that counts the rest. So a
- * flood of requests cannot fill the disk or the memory.
+ * waits for these writes. Repetitions within a minute are counted, and the count is written at the end of the minute.
+ * If an owner is refused for many different reasons or ids, it gets a few entries and then one that counts the rest. So
+ * a flood of requests cannot fill the disk or the memory.
  */
 export class AuditRecorder {
   readonly #append: (entries: readonly AuditEntry[]) => Promise<void>;
@@ -153,6 +159,7 @@ export class AuditRecorder {
   /** By action and owner: how many refusals got an entry of their own in this minute. */
   readonly #refusals = new Map<string, number>();
   #pending: AuditEntry[] = [];
+  /** How many entries were dropped since the last successful write. */
   #omitted = 0;
   #writing: Promise<void> = Promise.resolve();
   #cancelWrite: (() => void) | undefined;
@@ -187,6 +194,7 @@ export class AuditRecorder {
     if (this.countAgain(key)) return;
     const recorded = this.#refusals.get(`${action} ${owner}`) ?? 0;
     if (recorded === 0 && this.#refusals.size >= maxRemembered) {
+      // Too many different owners in this minute.
       this.#omitted++;
       this.#openWindow();
       this.#scheduleWrite();

@@ -1,13 +1,13 @@
 /**
  * Decorators of a database. One table lists which methods of the ports read and which write. The compiler checks that
- * the table is complete, so no decorator can miss a new method of a port.
+ * the table is complete, so no decorator can omit a new method of a port.
  */
 import type { Database } from '../../ports/queue.ts';
 import type { Store } from '../../ports/store.ts';
 
 type Ports = Omit<Database, 'onDisconnected' | 'close'>;
 type PortName = keyof Ports;
-/** Values, subscriptions and `close` are `kept` as they are. */
+/** `kept`: forwarded without `Around`. This applies to values, subscriptions and `close`. */
 type Kind = 'read' | 'write' | 'kept';
 
 const members: { readonly [P in PortName]: Readonly<Record<keyof Ports[P], Kind>> } = {
@@ -50,13 +50,13 @@ const portNames: readonly PortName[] = Object.keys(members) as PortName[];
 
 type Act = () => Promise<unknown>;
 
-/** Wraps every call that reads and every call that writes. */
+/** Called instead of each method that reads or writes. Calls `act` to run the method. */
 export interface Around {
   read(act: Act): Promise<unknown>;
   write(act: Act): Promise<unknown>;
 }
 
-/** The same database with wrapped calls of these ports, by default of all ports. */
+/** The same database with wrapped calls of these ports, by default of all ports. It has no `onDisconnected`. */
 export function decorated(database: Database, around: Around, ports = portNames): Database {
   const { store, queue, secrets, sessions, calls, audit, queries } = database;
   const wrapped: Partial<Ports> = Object.fromEntries(
@@ -82,7 +82,7 @@ export function forwarded(database: Database, ports: readonly PortName[]): Datab
   return decorated(database, { read: (act) => act(), write: (act) => act() }, ports);
 }
 
-/** The same database with some of its commands replaced. */
+/** The same database with some commands of its store replaced. */
 export function withCommands(
   database: Database,
   commands: Partial<Pick<Store, 'create' | 'update' | 'claim'>>,

@@ -1,7 +1,7 @@
 /**
- * Whether the store is usable, judged by the results of all calls of this process. A write that fails or gets no answer
- * makes the store unusable. The next successful write makes it usable again. In between, a small write probes the store
- * every second, so that the recovery is noticed even if nothing else is written.
+ * Whether the store is usable, judged by the writes of this process. A write that fails or gets no answer makes the
+ * store unusable. The next successful write makes it usable again. In between, a write of our own probes the store
+ * every second, so that the recovery is noticed even if nothing else is written. Failed reads are only reported.
  */
 
 import { newId } from '../../model/id.ts';
@@ -12,10 +12,11 @@ import type { Clock } from '../../runtime/clock.ts';
 import { runtime, type Timer } from '../../runtime/runtime.ts';
 import { decorated } from './decorator.ts';
 
+/** The interval of probes, and of the checks whether pending writes get an answer. */
 const probeMs = 1_000;
-/** If no write finishes for this long although some are pending, the store does not answer. */
+/** If no write finishes for this long although some are pending, the store counts as failed. */
 const silentMs = 3_000;
-/** As large as a typical task: a full disk may still have room for less. */
+/** As large as a typical task, because a full disk may still have room for a smaller row. */
 const probeText = 'x'.repeat(16_384);
 
 export class StoreHealth {
@@ -23,9 +24,15 @@ export class StoreHealth {
   readonly #observer: Observer;
   #failure: { readonly error: StoreError; readonly since: number } | undefined;
   #pendingWrites = 0;
+  /**
+   * When a write last failed or proved that the store can write, or began while none was pending. On the monotonic
+   * clock, and moved forward by the time during which this process was blocked.
+   */
   #progressAt = 0;
+  /** When `#checkSilence` last ran. On the monotonic clock. */
   #checkedAt = 0;
   #silenceTimer: Timer | undefined;
+  /** Undefined before `watch` and after `close`. */
   #probe: (() => Promise<unknown>) | undefined;
   #cancelProbe: (() => void) | undefined;
 
@@ -42,7 +49,7 @@ export class StoreHealth {
   /** The same database, with the result of every call observed. */
   watch(database: Database): Database {
     this.#probe = () => this.#write(probe(database));
-    // Reported although callers may not notice it: open statements are retried on another connection.
+    // Callers may not notice a lost connection, because statements are retried on another one. Operators should know.
     database.onDisconnected?.((error) => this.#report(error));
     const watched = decorated(database, {
       read: (act) => this.#read(act()),
@@ -53,7 +60,7 @@ export class StoreHealth {
       ...watched,
       store: {
         ...store,
-        // A claim writes only if it finds a task.
+        // A claim writes only if it finds a task, so an empty one does not prove that the store can write.
         claim: async (query, decide) => {
           const claiming = database.store.claim(query, decide);
           const claims = await this.#write(claiming, ({ claimed }) => claimed.length > 0);
@@ -66,7 +73,7 @@ export class StoreHealth {
           return page;
         },
       },
-      // `get` writes only if the secret does not exist yet.
+      // `get` writes only if the secret does not exist yet, so its success proves nothing.
       secrets: { get: (name) => this.#write(database.secrets.get(name), () => false) },
       close: () => {
         this.#probe = undefined;
@@ -84,7 +91,7 @@ export class StoreHealth {
     return act;
   }
 
-  /** `isProof`: whether the success of this call proves that the store can write. */
+  /** `isProof`: whether this result proves that the store can write. Only then does it end a failure. */
   #write<T>(act: Promise<T>, isProof: (value: T) => boolean = () => true): Promise<T> {
     if (this.#pendingWrites++ === 0) this.#progressAt = runtime.monotonic();
     if (!this.#silenceTimer) {
@@ -108,7 +115,8 @@ export class StoreHealth {
   }
 
   #checkSilence(): void {
-    // While this process was blocked, it could not read any answer.
+    // Time during which this process was blocked does not count, because it could not read any answer. A timer that is
+    // late by less than one interval is normal.
     const now = runtime.monotonic();
     this.#progressAt += Math.max(0, now - this.#checkedAt - 2 * probeMs);
     this.#checkedAt = now;

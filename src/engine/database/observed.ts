@@ -3,7 +3,7 @@ import { type Observer, quietly, unobserved } from '../../ports/observer.ts';
 import type { Database } from '../../ports/queue.ts';
 import { withCommands } from './decorator.ts';
 
-/** Wraps a database so that the observer is notified of every commit. */
+/** Wraps a database so that the observer is notified of every commit that writes or removes a task. */
 export function observed(database: Database, observer: Observer): Database {
   if (observer === unobserved) return database;
   const { store } = database;

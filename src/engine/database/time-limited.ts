@@ -1,7 +1,7 @@
 /**
  * A database whose calls fail after a few seconds, for code that serves callers. A store may block much longer, for
- * example while it restarts or while another program has it locked. A command that timed out must not take effect
- * later: if the store still reaches it, its rule refuses.
+ * example while it restarts or while another program has it locked. A `create` or `update` that timed out should not
+ * take effect later: if the store runs its rule after the timeout, the rule refuses.
  */
 import { refusal } from '../../model/errors.ts';
 import type { Change, Verdict } from '../../ports/change.ts';
@@ -11,9 +11,11 @@ import { runtime, type Timer } from '../../runtime/runtime.ts';
 import { type Around, decorated } from './decorator.ts';
 
 const timeoutMs = 4_000;
+/** How often the timer checks for calls that have timed out. */
 const checkMs = 250;
 
 interface Wait {
+  /** When the call times out. On the monotonic clock. */
   until: number;
   readonly giveUp: () => void;
 }
@@ -23,7 +25,7 @@ export function timeLimited(database: Database): Database {
   const waits = new Waits();
   const limited: Around = {
     read: (act) => waits.for(act(), () => new StoreTimedOut(timeoutMs, false)),
-    // The write may still take effect.
+    // `true`: a write that timed out may still take effect.
     write: (act) => waits.for(act(), () => new StoreTimedOut(timeoutMs, true)),
   };
   const served = decorated(database, limited, ['store', 'queue', 'secrets', 'sessions', 'calls']);
@@ -37,6 +39,7 @@ export function timeLimited(database: Database): Database {
   };
 }
 
+/** Runs a command whose rule refuses after the timeout. If the rule ran before it, the store may still commit. */
 function commanded<Subject>(
   waits: Waits,
   decide: (subject: Subject) => Verdict,
@@ -81,7 +84,7 @@ class Waits {
 
   #check(): void {
     const now = runtime.monotonic();
-    // Time during which this process was stopped does not count against the store.
+    // Time during which this process was stopped does not count. A timer that is late by less than `checkMs` is normal.
     const stoppedMs = Math.max(0, now - this.#checkedAt - 2 * checkMs);
     this.#checkedAt = now;
     for (const wait of this.#open) {

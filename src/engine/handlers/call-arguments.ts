@@ -1,4 +1,4 @@
-/** Checks the arguments of the methods of `task`. Errors contain the name of the call. */
+/** Checks the arguments of methods such as `task.step()`. Errors contain the name of the method. */
 import { type Duration, toMs } from '../../model/duration.ts';
 import { HoldfastError, InvalidOptions } from '../../model/errors.ts';
 import { isInstance, messageOf, shown } from '../../model/thrown.ts';
@@ -6,16 +6,20 @@ import { type Retry, type RetryPolicy, retryPolicy } from '../replay/step-retry.
 import type { Schema } from './schema.ts';
 import type { DurableTool } from './tool.ts';
 
-/** Limited because names are in every journal and every list of steps. */
+/**
+ * Maximum length of the name of a call, such as a step, in characters. Every journal and list of steps contains names.
+ */
 export const maxCallNameLength = 1_024;
+/** Maximum length of a tool's name with its prefix, such as `resource/`, in characters. */
 const maxToolNameLength = 256;
-/** Limited because the status message is sent with every poll. */
+/** Maximum length of a status message, in characters. It is sent with every poll. */
 export const maxStatusLength = 10_000;
-/** A time further away than this is not a valid date. */
+/** A thousand years: the maximum duration of a wait, so that its end is a valid date. */
 const maxWaitMs = 1_000 * 365 * 86_400_000;
+/** The latest time that a `Date` can have, in milliseconds since 1970. */
 const maxTime = 8_640_000_000_000_000;
 
-/** The arguments of one call, such as `task.step()`. */
+/** Checks the arguments of one call, such as `task.step()`. Each method returns the checked value or throws. */
 export class CallArguments {
   readonly #call: string;
 
@@ -23,7 +27,7 @@ export class CallArguments {
     this.#call = call;
   }
 
-  /** Reads arguments. Options may be proxies, or have getters that throw. */
+  /** Runs `read`, and converts what it throws: options may be proxies, or have getters that throw. */
   read<T>(read: () => T): T {
     try {
       return read();
@@ -55,18 +59,20 @@ export class CallArguments {
     throw this.needs(`a finite number as ${what}`, value);
   }
 
+  /** The function to run, such as that of a step. */
   work<F>(value: F, what: string): F {
     if (typeof value === 'function') return value;
     throw this.needs(`a function as ${what}`, value);
   }
 
-  /** Options are an object. If absent, they are empty. */
+  /** Options must be an object. Returns an empty one if they are absent. */
   options<T extends object>(value: T | undefined, what = 'options'): T {
     if (value === undefined) return {} as T;
     if (typeof value === 'object' && value !== null) return value;
     throw this.needs(`an object as ${what}`, value);
   }
 
+  /** In milliseconds. */
   duration(value: Duration, what: string): number {
     const ms = toMs(value, `${this.#call} (${what})`);
     if (ms <= maxWaitMs) return ms;
@@ -85,7 +91,7 @@ export class CallArguments {
     return retryPolicy({ attempts, delay, maxDelay } as Retry);
   }
 
-  /** Milliseconds since 1970. */
+  /** In milliseconds since 1970, rounded up. */
   moment(value: Date | number): number {
     const ms = typeof value === 'number' ? value : this.#timeOf(value);
     // Stores keep whole milliseconds.
@@ -98,6 +104,7 @@ export class CallArguments {
     throw this.needs('a schema such as z.object({ … }) of zod', value);
   }
 
+  /** Checks for a durable tool, resource or prompt. */
   durable(value: DurableTool): DurableTool {
     const { name, version, method, handler, deadlineMs, retentionMs } = this.options(value, 'what to start');
     const isDurable =
@@ -111,7 +118,7 @@ export class CallArguments {
     throw this.needs('what durableTool(), durableResource() or durablePrompt() returned', value);
   }
 
-  /** Dates of another realm are dates too. */
+  /** NaN if it is not a date. Unlike `instanceof`, this accepts dates of another realm, such as a `vm` context. */
   #timeOf(value: Date): number {
     try {
       return Date.prototype.getTime.call(value);
@@ -120,6 +127,7 @@ export class CallArguments {
     }
   }
 
+  /** Returns the error for a wrong argument. The caller throws it. */
   needs(what: string, value: unknown): InvalidOptions {
     return new InvalidOptions('INVALID_CALL', `${this.#call} needs ${what}, not ${shown(value)}.`);
   }

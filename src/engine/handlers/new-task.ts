@@ -1,11 +1,14 @@
-/** Converts the call of a tool to the request for a task. */
+/** Converts the call of a tool to a request to create its task. */
 import type { NewTask, Task, TaskId } from '../../model/task.ts';
 import { subtasksTrace } from '../../model/trace.ts';
 import { toJsonValue } from '../replay/json-value.ts';
 import { parse } from './schema.ts';
 import type { DurableTool } from './tool.ts';
 
-/** Refuses arguments that do not fit. The stored arguments are those that the caller sent, and each pass parses them again. */
+/**
+ * Throws if the arguments do not match the input schema. Returns them as the caller sent them, not as the schema parsed
+ * them, because each pass parses the stored arguments again. `maxValueSize` is in characters of JSON.
+ */
 export async function rootRequest(
   id: TaskId,
   tool: DurableTool,
@@ -19,6 +22,7 @@ export async function rootRequest(
   return { id, owner, origin, tool: name, toolVersion: version, arguments: value, deadlineMs, retention };
 }
 
+/** The request for a subtask. It inherits the owner and origin of its parent (the `Task`). */
 export function childRequest(
   id: TaskId,
   tool: DurableTool,

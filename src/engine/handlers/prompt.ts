@@ -1,4 +1,4 @@
-/** Durable prompts: each `prompts/get` of one becomes a task, as each call of a durable tool does. */
+/** Durable prompts: each `prompts/get` of a durable prompt becomes a task, like a call of a durable tool. */
 import { InvalidValue } from '../../model/errors.ts';
 import { isJsonObject, type Json } from '../../model/json.ts';
 import { toJsonValue } from '../replay/json-value.ts';
@@ -30,7 +30,7 @@ export interface PromptResult {
   readonly _meta?: Readonly<Record<string, unknown>>;
 }
 
-/** Returns a text (a message of the user), messages, or a complete result. */
+/** Returns a text (which becomes one message with the role `user`), messages, or a complete result. */
 export type PromptHandler<Args> = (
   args: OutputOf<Args>,
   task: TaskContext,
@@ -39,7 +39,7 @@ export type PromptHandler<Args> = (
 /** A prompt whose every `prompts/get` becomes a durable task. */
 export interface DurablePrompt<Args extends Schema | undefined = Schema | undefined>
   extends DurableTool<Args, undefined, 'prompts/get'> {
-  /** The name from the author, shown in lists. `name` also has a prefix with "/", which no tool name contains. */
+  /** The author's name for it, shown in lists. `name` is `prompt/` and this: no tool name contains "/". */
   readonly listedAs: string;
 }
 

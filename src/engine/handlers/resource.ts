@@ -1,4 +1,4 @@
-/** Durable resources: each `resources/read` of one becomes a task, as each call of a durable tool does. */
+/** Durable resources: each `resources/read` of a durable resource becomes a task, like a call of a durable tool. */
 import { InvalidValue } from '../../model/errors.ts';
 import { isJsonObject, type Json } from '../../model/json.ts';
 import { toJsonValue } from '../replay/json-value.ts';
@@ -16,20 +16,26 @@ import { protocolFailure, success } from './tool-result.ts';
 import { uriTemplate } from './uri-template.ts';
 
 export interface ResourceOptions extends DurableOptions {
-  /** A URI such as `report://daily`, or a URI template: in `report://{day}/{+path}` only `path` may contain a "/". */
+  /**
+   * A URI such as `report://daily`, or a URI template such as `report://{day}/{+path}`. A value of `{+path}` may
+   * contain "/", a value of `{day}` may not.
+   */
   readonly uri: string;
-  /** The type of a text or object that the handler returns. */
+  /**
+   * The MIME type of a text or object that the handler returns; for an object the default is `application/json`.
+   * Contents that the handler returns have their own.
+   */
   readonly mimeType?: string;
 }
 
-/** What the handler reads. */
+/** The input of the handler: the URI to read. */
 export interface ResourceRead {
   readonly uri: string;
   /** The decoded values of the template's variables. */
   readonly variables: Readonly<Record<string, string>>;
 }
 
-/** The input for creating a task. The variables are optional, because the URI contains them. */
+/** The input from which a task is created. The variables are ignored: they are always read from the URI. */
 export interface ResourceInput {
   readonly uri: string;
   readonly variables?: Readonly<Record<string, string>>;
@@ -55,13 +61,13 @@ export type ResourceHandler = (
 /** A resource whose every `resources/read` becomes a durable task. */
 export interface DurableResource
   extends DurableTool<Schema<ResourceInput, ResourceRead>, undefined, 'resources/read'> {
-  /** The name from the author, shown in lists. `name` also has a prefix with "/", which no tool name contains. */
+  /** The author's name for it, shown in lists. `name` is `resource/` and this: no tool name contains "/". */
   readonly listedAs: string;
   /** A URI or a URI template. */
   readonly uri: string;
   readonly isTemplate: boolean;
   readonly mimeType: string | undefined;
-  /** The values of the variables in a URI; undefined if the URI does not match this resource. */
+  /** The decoded values of the variables in a URI; undefined if the URI does not match this resource. */
   readonly variablesIn: (uri: string) => ResourceRead['variables'] | undefined;
 }
 
@@ -100,7 +106,7 @@ export function isResource(durable: DurableTool): durable is DurableResource {
   return durable.method === 'resources/read';
 }
 
-/** Variables are read from the URI on every pass, so that they cannot contradict it. */
+/** The input schema. It reads the variables from the URI on every pass, so that they cannot contradict it. */
 function readSchema(
   template: string,
   match: DurableResource['variablesIn'],

@@ -1,4 +1,4 @@
-/** Schemas of authors: they check values and are sent to peers as JSON Schema. */
+/** Uses the schemas of authors: checks values with them, and converts them to JSON Schema for peers. */
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { mayQuoteSecrets, type SecretFields } from '../../model/redaction.ts';
 import type { Schema } from '../../model/schema.ts';
@@ -6,7 +6,10 @@ import { InvalidInput } from '../replay/recorded-error.ts';
 
 export type { InputOf, OutputOf, Schema } from '../../model/schema.ts';
 
-/** Parses a value with the schema. */
+/**
+ * Returns the value as parsed by the schema. Throws `InvalidInput` if it does not match; the message omits the details
+ * of `secrets`. `what` is the subject of the message.
+ */
 export async function parse<Output>(
   schema: Schema<unknown, Output>,
   value: unknown,
@@ -28,6 +31,7 @@ export async function parse<Output>(
   );
 }
 
+/** The JSON Schema of the values that the schema accepts. Throws if its library cannot convert it. */
 export function toJsonSchema(schema: Schema, what: string): JsonObject {
   const standard = schema?.['~standard'];
   if (typeof standard !== 'object' || standard === null)

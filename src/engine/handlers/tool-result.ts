@@ -1,4 +1,4 @@
-/** Converts what a handler returned or threw to the result of the call. */
+/** Converts what a handler returned or threw to the outcome of its task. */
 import type { Json, JsonObject } from '../../model/json.ts';
 import type { Failed, Outcome, Success } from '../../model/outcome.ts';
 import type { SecretFields } from '../../model/redaction.ts';
@@ -21,15 +21,16 @@ export type StructuredResult<Structured> = ToolResult &
     | { readonly isError: true; readonly structuredContent?: undefined }
   );
 
-/** What the tool defines about its results. */
+/** What is needed to check the result of a tool. */
 interface Expected {
   readonly name: string;
   readonly outputSchema: Schema | undefined;
+  /** In characters of JSON. */
   readonly maxSize: number;
   readonly secrets?: SecretFields;
 }
 
-/** Checks the result against the output schema, if there is one. Error results are not checked. */
+/** The outcome for a returned value. Throws if it does not match the output schema. Error results are not checked. */
 export async function outcomeOf(
   returned: unknown,
   { name, outputSchema, maxSize: largest, secrets = [] }: Expected,
@@ -42,7 +43,10 @@ export async function outcomeOf(
   return outcome;
 }
 
-/** A string becomes a text. Structured output is also shown as text. A complete result is not changed. */
+/**
+ * A complete result is not changed. Undefined becomes an empty result. Any other value becomes a text, and with an
+ * output schema also structured content.
+ */
 function shaped(value: Json | undefined, isStructured: boolean): Extract<Outcome, { kind: 'result' }> {
   if (isToolResult(value))
     return value.isError === true ? { kind: 'result', isError: true, value } : success(value);
@@ -65,7 +69,7 @@ export function failureOf(error: unknown): Failed {
   return { kind: 'result', isError: true, value: { content: [{ type: 'text', text }], isError: true } };
 }
 
-/** Requests without error results, such as `resources/read`, end with a protocol error for every thrown value. */
+/** For requests that have no error results, such as `resources/read`: every thrown value becomes a protocol error. */
 export function protocolFailure(error: unknown): Failed {
   if (isInstance(error, ProtocolError)) return { kind: 'failure', ...protocolFault(error) };
   const message = messageOf(error);
@@ -74,6 +78,7 @@ export function protocolFailure(error: unknown): Failed {
     : { kind: 'failure', message };
 }
 
+/** True for every object with a `content` array. */
 export function isToolResult(value: Json | undefined): value is JsonObject & { readonly isError?: boolean } {
   return typeof value === 'object' && value !== null && 'content' in value && Array.isArray(value.content);
 }

@@ -19,16 +19,22 @@ export interface DurableOptions {
   readonly title?: string;
   readonly description?: string;
   /**
-   * When a call returns a task to its caller:
-   * `'auto'` (the default): if it is not answered within a short time, asks a question or starts a subtask;
-   * `'always'`; `'never'`; `'required'`: always, and callers without support for tasks are refused.
+   * When a call returns a task instead of its result, to callers that support tasks:
+   * - `'auto'` (the default): if the caller asks for a task, or if the call takes longer than a short time, asks a
+   *   question or starts a subtask
+   * - `'always'`
+   * - `'never'`
+   * - `'required'`: always, and callers without support for tasks are refused
    */
   readonly task?: TaskSetting;
-  /** Identifies the handler's steps and their order. Give a changed handler a new version, and keep the old one for its tasks. */
+  /**
+   * Identifies the handler's steps and their order. Default `'1'`. If you change them, set a new version, and keep the
+   * old handler registered until its tasks have finished.
+   */
   readonly version?: string;
   /** How long a finished task is kept. Default `'24h'`. */
   readonly retention?: Duration;
-  /** The maximum lifetime of a live task, counted from creation. Default `'24h'`. */
+  /** The maximum time from the creation of a task to its end; then it fails. Default `'24h'`. */
   readonly deadline?: Duration | 'none';
   /**
    * Fields that only callers and handlers may see: `'apiKey'`, `'card.number'`, `'items[].token'`. Operators see
@@ -37,13 +43,16 @@ export interface DurableOptions {
   readonly secrets?: readonly string[];
   /** The default for steps without their own retry option. */
   readonly retry?: Retry;
-  /** How many of these tasks one worker runs at the same time. */
+  /** How many of these tasks one worker runs at the same time. By default only the worker's own limit applies. */
   readonly concurrency?: number;
-  /** How often a task may crash its process before it fails. Default 5. */
+  /**
+   * How often in a row a task may crash its process while it runs alone there, without progress in between, before it
+   * fails. Default 5.
+   */
   readonly maxCrashes?: number;
   /**
-   * The maximum number of entries in a journal. Each subtask that is started and awaited needs two, and each failed
-   * attempt of a step needs one. Default 25,000.
+   * The maximum number of entries in the journal of a task, which then fails. Each settled call on `task` adds one: a
+   * subtask that is started and awaited adds two. Each failed attempt of a step counts as one. Default 25,000.
    */
   readonly maxJournalEntries?: number;
 }
@@ -53,8 +62,8 @@ export interface ToolOptions<Input extends Schema | undefined, Output extends Sc
   /** Hints for clients: `readOnlyHint`, `destructiveHint` and the like. */
   readonly annotations?: ToolAnnotations;
   /**
-   * Asks the caller for missing input before the task is created. The returned value replaces the input. The function
-   * starts again after each answer, so anything else that it awaits may run more than once.
+   * Asks the caller for missing input before the task is created. A returned value replaces the input. The function
+   * runs from its beginning after each answer, so anything else that it does may happen more than once.
    */
   readonly before?: (
     input: OutputOf<Input>,
@@ -69,10 +78,11 @@ export interface ToolOptions<Input extends Schema | undefined, Output extends Sc
   readonly joinable?: boolean;
   /** Whether it is safe to call the tool twice with the same arguments. */
   readonly idempotent?: boolean;
-  /** A message for the model while the task runs. */
+  /** A message that the client may give to its model while the task runs. */
   readonly immediateResponse?: string | ((input: OutputOf<Input>) => string);
 }
 
+/** The values of `DurableOptions.task`. */
 export type TaskSetting = 'required' | 'always' | 'auto' | 'never';
 
 export interface ToolAnnotations {
@@ -100,8 +110,9 @@ export type ResultOf<Method extends RequestMethod, Output> = [Method] extends ['
       ? StructuredResult<Jsonify<InputOf<Output>>>
       : ToolResult;
 
-/** The call of a handler whose return value is converted to a result. */
+/** What `outcome` needs to know about a call. */
 export interface HandlerCall {
+  /** As parsed by the input schema. */
   readonly input: unknown;
   /** The maximum size of the result, in characters of JSON. */
   readonly maxSize: number;
@@ -115,7 +126,7 @@ export interface DurableTool<
   Name extends string = string,
 > {
   readonly method: Method;
-  /** The key by which workers find tasks: unique among tools, resources and prompts. */
+  /** Unique among tools, resources and prompts. A task contains it, so that a worker finds the handler. */
   readonly name: Name;
   readonly version: string;
   readonly title: string | undefined;
@@ -127,15 +138,17 @@ export interface DurableTool<
   readonly inputSchema: Input;
   readonly outputSchema: Output;
   readonly retentionMs: number;
+  /** From the creation of a task; null for no deadline. */
   readonly deadlineMs: number | null;
   readonly secrets: SecretFields;
   readonly retry: RetryPolicy;
   readonly idempotent?: boolean;
   readonly immediateResponse?: string | ((input: never) => string) | undefined;
+  /** Infinity without a limit. */
   readonly concurrency: number;
   readonly maxCrashes: number;
   readonly maxJournalEntries: number;
-  /** Returns the arguments for a rerun of a call, if some arguments can be used only once. */
+  /** Returns the arguments for a rerun. Needed only if some of the original arguments cannot be used twice. */
   readonly again?: (input: Json) => Json;
   readonly handler: (input: never, task: TaskContext) => Promise<unknown>;
   /** The outcome for a returned value. Throws if the value is not a valid result. */

@@ -1,6 +1,6 @@
 /**
- * URIs and simple URI templates of RFC 6570: `{name}` matches one segment, `{+name}` matches several.
- * Matching takes linear time, because URIs are untrusted input.
+ * URIs and simple URI templates of RFC 6570. `{name}` matches one or more characters without "/", `{+name}` also with
+ * "/". The time for a match is linear in the length of the URI, because URIs are untrusted input.
  */
 import { InvalidOptions } from '../../model/errors.ts';
 
@@ -39,7 +39,7 @@ function partsOf(text: string): readonly Part[] {
   });
 }
 
-/** Each variable takes as much text as possible while the rest can still match. */
+/** The values of the variables. Each takes as much text as possible, if the rest of the URI can still match. */
 function matched(parts: readonly Part[], uri: string): Readonly<Record<string, string>> | undefined {
   const ways = suffixMatches(parts, uri);
   if (!ways[0]![0]) return undefined;
@@ -63,7 +63,10 @@ function matched(parts: readonly Part[], uri: string): Readonly<Record<string, s
   }
 }
 
-/** For each part and each position in the URI: whether this part and all later parts match the rest of the URI. */
+/**
+ * `[part][position]` is 1 if this part and all later parts match the URI from this position to its end. After the last
+ * part there is one more row, in which only the end of the URI matches.
+ */
 function suffixMatches(parts: readonly Part[], uri: string): readonly Uint8Array[] {
   const end = new Uint8Array(uri.length + 1);
   end[uri.length] = 1;
@@ -83,6 +86,7 @@ function suffixMatches(parts: readonly Part[], uri: string): readonly Uint8Array
   return ways;
 }
 
+/** True if the variable may contain the character at this position. */
 function takes({ crossesSlashes }: Exclude<Part, string>, uri: string, at: number): boolean {
   return crossesSlashes || uri[at] !== '/';
 }

@@ -1,4 +1,7 @@
-/** Commits a batch of a pass: the questions it opens or withdraws, the subtasks it starts, and its report. */
+/**
+ * Builds the commit of a batch: its record, the questions it opens or withdraws, the subtasks it starts, and the
+ * report.
+ */
 
 import type { Report } from '../../model/event.ts';
 import type { Task } from '../../model/task.ts';
@@ -12,12 +15,12 @@ import { type Batch, toRecord } from './journal.ts';
 
 export interface Advance {
   readonly batch: Batch;
-  /** Every call of the pass, by its position. */
+  /** Every call of the pass, by its position. Those of the batch are the last ones. */
   readonly calls: readonly Call[];
   readonly report: Report;
 }
 
-/** Adds the key of each new question to `keys`. */
+/** The rule that commits a batch. Adds the key of each new question to `keys`. */
 export function advance(
   task: Task,
   claim: Claim,
@@ -40,6 +43,7 @@ export function advance(
   for (const { call: position, ok } of batch.entries) {
     const { purpose, key } = calls[position]!;
     if (purpose.kind === 'start') commit.and((now) => rules.startChild(now, claim, purpose.request, at));
+    // A question that settled without an answer, for example after its timeout, is closed.
     if (purpose.kind === 'ask' && !ok) commit.and((now) => rules.withdraw(now, [key!], at));
   }
   commit.and((now) => rules.report(now, claim, report, at));
@@ -53,8 +57,8 @@ export function advance(
 // --- Reports of a handler -----------------------------------------------------------------------------------
 
 /**
- * How often reports are committed: at first four times a second, which looks live. For work that reports for minutes the
- * interval grows, because a day of it would otherwise leave hundreds of thousands of commits.
+ * How often reports are committed: at first four times a second, which looks live. Later the interval is 1/60 of the
+ * time since the pass began, up to 5 s: otherwise a day of reports would add hundreds of thousands of commits.
  */
 const intervalMs = { min: 250, max: 5_000, shareOfElapsed: 1 / 60 };
 
@@ -63,6 +67,7 @@ export class Reporter {
   readonly #flush: () => void;
   #pending: Report = {};
   #timer: Timer | undefined;
+  /** When the pass began, on the monotonic clock. */
   readonly #since = runtime.monotonic();
 
   constructor(flush: () => void) {
@@ -91,7 +96,7 @@ export class Reporter {
     return report;
   }
 
-  /** Makes a taken report pending again, because its commit failed. */
+  /** Makes a taken report pending again, because its commit failed. Newer values take precedence. */
   restore(report: Report): void {
     this.#pending = { ...report, ...this.#pending };
   }

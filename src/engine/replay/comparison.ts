@@ -9,13 +9,14 @@ export class HandlerRefused extends HoldfastError {
   }
 }
 
-/** How a call differs from the record at its position; undefined if it does not. */
+/** Describes how a call differs from the journal's call at the same position. Undefined if it does not. */
 export function difference(
   journal: Journal,
   made: Pick<Call, 'position' | 'kind' | 'name' | 'at'>,
 ): string | undefined {
   const known = journal.calls[made.position];
   if (!known) {
+    // Up to `knownUpTo` every call is recorded. A later call may be new.
     return made.at <= journal.knownUpTo
       ? `the handler now calls ${described(made)}, but the journal has no call there`
       : undefined;
@@ -31,7 +32,7 @@ export function described({ kind, name }: Pick<RecordedCall, 'kind' | 'name'>): 
   return name === '' ? `${methods[kind]}()` : `${methods[kind]}(${JSON.stringify(name)})`;
 }
 
-/** The method that makes a call of each kind. */
+/** The method for each kind of call, as authors know it. */
 export const methods: Readonly<Record<CallKind, string>> = {
   step: 'task.step',
   ask: 'task.ask',
@@ -42,10 +43,10 @@ export const methods: Readonly<Record<CallKind, string>> = {
   event: 'task.waitForEvent',
 };
 
-/** How many open calls a message lists; there may be thousands. */
+/** The maximum number of open calls that a message lists, because there may be thousands. */
 const maxListed = 5;
 
-/** The error for a call that was reached through an await outside a step. */
+/** The message of the error for a call that was reached through an await outside a step. */
 export function outsideAStep(where: string, open: Iterable<Call>): string {
   const calls = [...open];
   const more = calls.length > maxListed ? ` and ${calls.length - maxListed} more` : '';
@@ -56,7 +57,7 @@ export function outsideAStep(where: string, open: Iterable<Call>): string {
 /** The number of ticks, with all microtasks after each: enough for any reasonable chain of pure computation. */
 const drainingTicks = 200;
 
-/** Calls back after all ticks and microtasks, and before any timer or I/O. */
+/** Calls back after this many ticks, each with all its microtasks, and before any timer or I/O. */
 export function whenDrained(callback: () => void, ticks = drainingTicks): void {
   if (ticks === 0) callback();
   else process.nextTick(() => queueMicrotask(() => whenDrained(callback, ticks - 1)));

@@ -1,7 +1,7 @@
 /**
- * The format of a journal. It begins with the arguments of the call. After that each commit of a pass adds one batch:
- * the calls that the handler made since the last commit, including open ones, and the entries that settled some calls.
- * Every pass, live or replayed, settles the entries in this order.
+ * The format of a journal. Its first record contains the arguments of the call. After that, each commit of a pass adds
+ * one batch: the calls that the handler made since the last commit, including open ones, and an entry for each call
+ * that has settled. Every pass, live or replayed, settles its calls in the order of the entries.
  */
 import { isJsonObject, type Json } from '../../model/json.ts';
 
@@ -11,16 +11,17 @@ export type CallKind = 'step' | 'ask' | 'start' | 'result' | 'sleep' | 'until' |
 export interface RecordedCall {
   readonly kind: CallKind;
   readonly name: string;
-  /** How many entries had settled when it was made. */
+  /** How many entries had settled when the handler made the call. Identifies its place in the order of events. */
   readonly at: number;
-  /** When its wait or its timeout ends. */
+  /** When its wait or its timeout ends, in milliseconds since 1970. */
   readonly due?: number;
-  /** The key of a question in the task's inputs. */
+  /** Of a question: its key in the task's inputs. */
   readonly key?: string;
 }
 
-/** How a call settled. Without a value it returned undefined. */
+/** How a call settled: with a value (`ok`) or with an error. Without a value it returned undefined. */
 export interface Entry {
+  /** The position of the call. */
   readonly call: number;
   readonly ok: boolean;
   readonly value?: Json;
@@ -28,15 +29,17 @@ export interface Entry {
 
 /** A failed attempt of a step that will be retried. */
 export interface FailedAttempt {
+  /** The position of the call. */
   readonly call: number;
   readonly message: string;
+  /** In milliseconds since 1970. */
   readonly retryAt: number;
 }
 
 export interface Batch {
-  /** The time of the commit: what `task.now()` returns after its entries have settled. */
+  /** The time of the commit, in milliseconds since 1970: what `task.now()` returns after its entries have settled. */
   readonly moment: number;
-  /** How many entries had settled when the batch was written. */
+  /** How many entries of earlier batches the handler had seen settle when the batch was written. */
   readonly settled: number;
   readonly calls: readonly RecordedCall[];
   readonly entries: readonly Entry[];
@@ -47,13 +50,15 @@ export interface Batch {
 export interface Journal {
   readonly arguments: Json;
   readonly calls: RecordedCall[];
-  /** Each with the number of its batch: a handler may end in the middle of one. */
+  /** Each with the number of its batch, because a handler may end in the middle of a batch. */
   readonly entries: (Entry & { readonly batch: number; readonly moment: number })[];
+  /** By the position of the call. */
   readonly attempts: Map<number, FailedAttempt[]>;
-  /** The total number of failed attempts. */
+  /** The total number of failed attempts, of all calls. */
   failed: number;
   /** Every call made up to this number of settled entries is recorded; -1 if the journal has no batch yet. */
   knownUpTo: number;
+  /** The number of batches, where some commits count as part of the batch before them (see `append`). */
   batches: number;
 }
 
@@ -74,7 +79,8 @@ export function readJournal(records: readonly Json[]): Journal {
 
 /** Adds a committed batch, with the same result as reading the whole journal again. */
 export function append(journal: Journal, batch: Batch): void {
-  // A pass that yields commits the work that was still running before earlier entries have settled: one batch with them.
+  // A pass that yields commits the results of running work although earlier entries have not settled yet. They count as
+  // part of the batch before.
   const number = batch.settled < journal.entries.length ? journal.batches - 1 : journal.batches++;
   for (const call of batch.calls) journal.calls.push(call);
   for (const entry of batch.entries) journal.entries.push({ ...entry, batch: number, moment: batch.moment });
@@ -87,7 +93,7 @@ export function append(journal: Journal, batch: Batch): void {
   journal.knownUpTo = batch.settled;
 }
 
-/** The error for a handler whose journal would exceed its limit. */
+/** The message of the error for a handler whose journal would exceed its limit. */
 export function journalTooLong(maxJournalEntries: number): string {
   return `The journal of this task would grow beyond ${maxJournalEntries} entries. Move parts of the work to subtasks, or poll with task.waitForCondition(), which adds only one entry.`;
 }

@@ -4,11 +4,13 @@ import type { Json } from '../../model/json.ts';
 import { cut, messageOf } from '../../model/thrown.ts';
 import { defaultMaxValueSize } from '../rules/limits.ts';
 
+/** JSON would write their instances as `{}`, or binary data as an object. */
 const exotic = [Map, Set, WeakMap, WeakSet, Promise, RegExp, Error, ArrayBuffer];
 
 /**
- * The value after a round trip through JSON. A replay gets this value, so the first pass must get the same. Values that
- * JSON would drop silently are refused, and the error contains their path. Undefined stays undefined.
+ * The value after a round trip through JSON. A replay gets this value, so the first pass must get the same. Throws if
+ * JSON would silently drop a part of the value; the error contains its path. Undefined stays undefined. `maxSize` is in
+ * characters of JSON, and `what` is the subject of error messages.
  */
 export function toJsonValue(value: unknown, what: string, maxSize = defaultMaxValueSize): Json | undefined {
   if (value === undefined) return undefined;
@@ -17,7 +19,7 @@ export function toJsonValue(value: unknown, what: string, maxSize = defaultMaxVa
   return JSON.parse(text) as Json;
 }
 
-/** Proxies, getters and `toJSON` are code and may throw anything. A value may be nested too deeply for the stack. */
+/** The JSON text. Proxies, getters and `toJSON` may throw anything, and deep nesting may exceed the stack. */
 function textOf(value: unknown, what: string, maxSize: number): string {
   try {
     inspect(value, what, maxSize);
@@ -45,7 +47,7 @@ function tooLarge(what: string, length: string, maxSize: number): InvalidValue {
   );
 }
 
-/** Answers are stored as they arrived, so only their size is checked. */
+/** Answers arrived as JSON and are stored unchanged, so only their size is checked, in characters of JSON. */
 export function checkAnswers(responses: Readonly<Record<string, InputResponse>>, maxSize: number): void {
   for (const [key, response] of Object.entries(responses)) {
     const { length } = JSON.stringify(response);
@@ -57,7 +59,7 @@ export function checkAnswers(responses: Readonly<Record<string, InputResponse>>,
 /** Throws if JSON would drop a part of the value, or as soon as the value is known to be too large. */
 function inspect(whole: unknown, what: string, maxSize: number): void {
   const ancestors = new Set<object>();
-  // The minimum number of characters. The same object may occur many times in a value.
+  // The minimum length of the JSON so far. A value that contains an object many times is much larger as text.
   let length = 0;
   const count = (characters: number) => {
     length += characters;
@@ -73,7 +75,7 @@ function inspect(whole: unknown, what: string, maxSize: number): void {
     if (exotic.some((kind) => value instanceof kind) || ArrayBuffer.isView(value))
       throw notJson(what, path, `a ${value.constructor?.name ?? 'special object'}`);
     if (ancestors.has(value)) throw notJson(what, path, 'a circular reference');
-    // Holes in an array have no entries but are written, too.
+    // Holes in an array are not visited below, but JSON writes them as `null`.
     if (Array.isArray(value)) count(value.length);
     ancestors.add(value);
     for (const [key, part] of Object.entries(value)) visit(part, `${path}.${key}`);

@@ -1,6 +1,6 @@
 /**
- * Errors as they are stored in a journal. A handler gets an equal error on its first pass and on every replay: it is
- * created from the record, with a class that the handler can check, and is never the object that was thrown.
+ * Errors as they are stored in a journal. A handler gets an equal error on its first pass and on every replay: an
+ * object created from the record, of a class that the handler can check. It never gets the object that was thrown.
  */
 
 import {
@@ -18,7 +18,7 @@ import { attempted, isInstance, messageOf, nameOf } from '../../model/thrown.ts'
 import { defaultMaxValueSize } from '../rules/limits.ts';
 import { toJsonValue } from './json-value.ts';
 
-/** Fails the step at once, without the retries of its policy. */
+/** A step that throws this fails at once, without the retries of its policy. */
 export class TerminalError extends HoldfastError {
   constructor(message: string, options?: ErrorOptions) {
     super('TERMINAL_ERROR', message, options);
@@ -42,7 +42,7 @@ export class WaitTimedOut extends HoldfastError {
 }
 
 export class InvalidInput extends HoldfastError {
-  /** The paths at which the value does not fit. */
+  /** The paths at which the value does not match its schema, such as `items.0.name`; empty for the whole value. */
   readonly places: readonly string[];
 
   constructor(message: string, places: readonly string[] = []) {
@@ -51,7 +51,10 @@ export class InvalidInput extends HoldfastError {
   }
 }
 
-/** The caller of the tool cannot answer this kind of question. That never changes for a task, so every pass is the same. */
+/**
+ * The caller of the tool cannot answer this kind of question. This is not recorded: it never changes for a task, so
+ * every pass gets the same error.
+ */
 export class CannotBeAsked extends HoldfastError {
   readonly kind: InputKind;
 
@@ -87,7 +90,7 @@ export class SubtaskLost extends HoldfastError {
   }
 }
 
-/** A failure that is sent as a JSON-RPC error with a code instead of an error result. */
+/** Thrown by a handler: the call is answered with a JSON-RPC error instead of an error result. */
 export class ProtocolError extends HoldfastError {
   /** The JSON-RPC error code. */
   readonly rpcCode: number;
@@ -100,7 +103,7 @@ export class ProtocolError extends HoldfastError {
   }
 }
 
-/** By name. An error may be called `constructor`, so an object would not do. */
+/** The classes that are restored, by name. A map, because every object inherits names such as `constructor`. */
 const classes: ReadonlyMap<unknown, new (message: string) => HoldfastError> = new Map(
   [
     TerminalError,
@@ -114,17 +117,17 @@ const classes: ReadonlyMap<unknown, new (message: string) => HoldfastError> = ne
   ].map((kind) => [kind.name, kind]),
 );
 
-/** The JSON-RPC code for internal errors, used for a code that is not an integer. */
+/** The JSON-RPC code for internal errors. It replaces a code that is not an integer. */
 const internalError = -32_603;
 
-/** A JSON-RPC error. Data that cannot be stored is omitted, and the message then contains the reason. */
+/** A JSON-RPC error. If its data cannot be stored, the data is omitted and the message contains the reason. */
 export interface ProtocolFault {
   readonly code: number;
   readonly message: string;
   readonly data?: Json;
 }
 
-/** Never throws, even if the properties of the error throw. */
+/** Converts the error. Never throws, even if the properties of the error do. `maxSize` is in characters of JSON. */
 export function protocolFault(error: ProtocolError, maxSize = defaultMaxValueSize): ProtocolFault {
   const given = attempted(() => error.rpcCode);
   const code = typeof given === 'number' && Number.isSafeInteger(given) ? given : internalError;
@@ -137,7 +140,7 @@ export function protocolFault(error: ProtocolError, maxSize = defaultMaxValueSiz
   }
 }
 
-/** Never throws, for any thrown value. */
+/** The record of a thrown value, whatever it is. Never throws. `maxSize` is in characters of JSON. */
 export function recordError(error: unknown, maxSize = defaultMaxValueSize): JsonObject {
   if (isInstance(error, ProtocolError)) return { name: 'ProtocolError', ...protocolFault(error, maxSize) };
   const name = nameOf(error);
@@ -150,6 +153,7 @@ function codeOf(error: unknown): ErrorCode | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
+/** The error for a record from `recordError`. */
 export function errorFrom(record: Json | undefined): Error {
   const { name, message, code, data } = isJsonObject(record) ? record : {};
   const text = typeof message === 'string' ? message : messageOf(message);
@@ -172,7 +176,7 @@ function isOneOf<Code extends string>(codes: readonly Code[], code: unknown): co
   return codes.includes(code as Code);
 }
 
-/** What a parent gets from `subtask.result()`: the result of the subtask, or one of three errors. */
+/** What a parent gets from `subtask.result()`: the result, or the record of one of three errors. `name` is the tool. */
 export function fromChild(name: string, outcome: Outcome): { ok: boolean; value: Json } {
   if (outcome.kind === 'result') return { ok: true, value: outcome.value };
   return { ok: false, value: recordError(failureOfChild(name, outcome)) };

@@ -12,6 +12,7 @@ export interface Retry {
   readonly maxDelay?: Duration;
 }
 
+/** A `Retry` with all defaults and with durations in milliseconds. */
 export interface RetryPolicy {
   readonly attempts: number;
   readonly delayMs: number;
@@ -31,7 +32,7 @@ export function retryPolicy(retry: Retry = {}): RetryPolicy {
   };
 }
 
-/** The delay after the n-th failed attempt. */
+/** The delay after the n-th failed attempt, in milliseconds. `failed` is n, beginning with 1. */
 export function delayAfter(policy: RetryPolicy, failed: number): number {
   return backoffMs({ minMs: policy.delayMs, maxMs: policy.maxDelayMs }, failed - 1);
 }

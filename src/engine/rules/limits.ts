@@ -1,14 +1,17 @@
-/** Limits of tasks and stores: sizes, times and counts. They keep a handler in a loop from filling the store. */
+/**
+ * Limits of tasks and stores: sizes, times and counts. They prevent a handler in an endless loop from filling the
+ * store.
+ */
 import { type Duration, type Size, toBytes, toMs } from '../../model/duration.ts';
 import { InvalidOptions, InvalidValue } from '../../model/errors.ts';
 
-/** In characters of JSON. */
+/** The default of `maxValueSize`, in characters of JSON. */
 export const defaultMaxValueSize = 16 * 2 ** 20;
 
 export interface LimitOptions {
   /** The minimum time that a finished task is kept, even if the caller requests a shorter ttl. Default `'60s'`. */
   readonly minRetention?: Duration;
-  /** The maximum ttl that a caller is granted. Default `'30d'`. */
+  /** The maximum ttl that a caller is granted. A tool's own retention may be longer. Default `'30d'`. */
   readonly maxRetention?: Duration;
   /**
    * The maximum size of the store, such as `'2 GB'`. If the store exceeds it, the trees that finished first are removed
@@ -22,7 +25,7 @@ export interface LimitOptions {
 }
 
 export interface TaskLimits {
-  /** The maximum depth of a tree of subtasks. */
+  /** The maximum depth of a tree. The root has depth 0, its subtasks have depth 1. */
   readonly maxDepth: number;
   /** How many subtasks one task may start in total. */
   readonly maxSubtasks: number;
@@ -39,7 +42,7 @@ export const defaultTaskLimits: TaskLimits = {
   maxOpenCalls: 20_000,
 };
 
-/** Throws if the limit is reached. The handler may catch the error and continue. */
+/** Throws if `count` has reached the limit, before one more is added. The handler may catch the error and continue. */
 export function checkTaskLimit(
   limits: TaskLimits,
   name: keyof TaskLimits,
@@ -50,7 +53,7 @@ export function checkTaskLimit(
     throw new InvalidValue('OUT_OF_BOUNDS', `${what}: at most ${limits[name]} (${name}).`);
 }
 
-/** The options of the same names as numbers: times in milliseconds, Infinity for no limit. */
+/** The options as numbers: times in milliseconds, the store size in bytes, Infinity for no limit. */
 export interface EngineLimits extends TaskLimits {
   readonly maxValueSize: number;
   readonly minRetention: number;
@@ -65,6 +68,7 @@ function storeTooSmall(given: Size): InvalidOptions {
   );
 }
 
+/** In bytes. */
 const minStoreSize = 1_000_000;
 
 export function engineLimits(options: LimitOptions): EngineLimits {

@@ -1,7 +1,7 @@
 /**
- * The rules of tasks whose ids were not sent to anyone yet. A task that a repeated call can join outlives the request
- * that created it. Every other unpublished task ends with its request: the process that serves the request confirms
- * regularly that it is still open, and without that confirmation the task passes its deadline.
+ * The rules of unpublished tasks, whose ids were not sent to anyone yet. A task that a repeated call can join outlives
+ * the request that created it. Every other unpublished task ends with its request: its deadline is only a short time
+ * away, and the process that serves the request extends it regularly while the request is open.
  */
 import { refusal } from '../../model/errors.ts';
 import { joinOf, type NewTask, type Task, type Unpublished } from '../../model/task.ts';
@@ -10,15 +10,19 @@ import { bumped } from './fencing.ts';
 
 /** How long a request counts as open after the last confirmation by the process that serves it. */
 export const requestLeaseMs = 60_000;
-/** How long the task of an answered request is kept, so that its outcome can be read. */
+/** How long a finished task that no call can join is kept, so that its request can still read the outcome. */
 const unjoinableRetentionMs = 60_000;
-/** How long a finished task can be joined. */
+/** How long a task can be joined, and is kept for that, after its end. */
 const joinableMs = 600_000;
 
 export function unpublishedRetentionMs({ join, keepMs = 0 }: Unpublished): number {
   return Math.max(join ? joinableMs : unjoinableRetentionMs, keepMs);
 }
 
+/**
+ * The fields of a task that belongs to a request. `until` is the time until which the request is surely open. Unless
+ * the task can outlive its request, it is also the task's deadline; the real deadline is stored for its publication.
+ */
 export function boundTo(
   { until, ...request }: NonNullable<NewTask['unpublished']>,
   deadlineAt: number | null,
@@ -29,8 +33,8 @@ export function boundTo(
 }
 
 /**
- * Whether a repeated call in this session can join the task of a lost call. A task that asked its caller a question can
- * be joined only from the caller's session, because several people may share one token.
+ * Whether a repeated call in this session (null if it has none) can join the task of a lost call. If the task or a
+ * subtask asked a question, only calls in the original session can join, because several people may share one token.
  */
 export function isJoinable({ task, descendants }: Family, session: string | null, now: number): boolean {
   const join = joinOf(task);
@@ -40,9 +44,9 @@ export function isJoinable({ task, descendants }: Family, session: string | null
 }
 
 /**
- * Records that the request is still open, or will be continued, at least until `until`. Another process may serve it
- * now. Between two rounds the caller has a request state to continue with. From then on no other call can join the
- * task, but a task that can outlive its process still does so.
+ * Records that the request is still open at least until `until`. `servedBy` may be another process than before, or null
+ * between two rounds, while the caller has a request state to continue with. A joinable task needs no such record
+ * unless a round ends or begins. From the first round on no other call can join it, but it still outlives its process.
  */
 export function keepForRequest(
   task: Task,
@@ -59,7 +63,10 @@ export function keepForRequest(
   ]);
 }
 
-/** Makes the task independent of its request. From now on only the task's own rules end it. */
+/**
+ * Makes the task independent of its request: its own deadline applies again. A joinable task can still be joined until
+ * `confirmHandOver`.
+ */
 export function publish(task: Task, at: number): Verdict {
   if (task.phase === 'done') return refusal('TASK_IS_DONE', task.id);
   if (!task.unpublished) return unchanged(task);
@@ -77,7 +84,7 @@ export function confirmHandOver(task: Task, at: number): Verdict {
   return changed(known as Task, at, [{ type: 'handedOver' }]);
 }
 
-/** Removes a finished task whose outcome was already the answer to its request. */
+/** Removes a finished task and its subtasks, because its outcome was sent as the answer to its request. */
 export function discard(family: Family, at: number): Verdict {
   const { task } = family;
   if (!task.unpublished) return refusal('ALREADY_PUBLISHED', task.id);

@@ -1,6 +1,6 @@
 /**
- * A semaphore for tasks, per tool and in total. A slot is taken before a task is claimed. It becomes free after the
- * last step of the run has settled, because a step that ignores its signal still works.
+ * The slots of a worker: a semaphore for its tasks, per tool and in total. A slot is taken before a task is claimed. It
+ * becomes free after the last step of the run has settled, because a step that ignores its signal still uses resources.
  */
 
 import type { Backlog } from '../../ports/queue.ts';
@@ -10,7 +10,7 @@ import type { TaskRun } from './task-run.ts';
 /** A slot that is reserved for a task that is about to be created. */
 export interface Reservation {
   readonly tool: DurableTool;
-  /** On the monotonic clock. */
+  /** When the slot was reserved, on the monotonic clock. */
   readonly at: number;
 }
 
@@ -35,6 +35,7 @@ export class Slots {
     return Math.min(this.free, tool.concurrency - (this.#ofTool.get(tool) ?? 0));
   }
 
+  /** Without a tool, takes slots only from the total. */
   take(tool: DurableTool | undefined, count = 1): void {
     this.#taken += count;
     if (tool) this.#ofTool.set(tool, (this.#ofTool.get(tool) ?? 0) + count);
@@ -47,17 +48,17 @@ export class Slots {
 
 // --- Detection of blocked slots -----------------------------------------------------------------------------
 
-/** A worker is reported after this many checks in a row found it blocked, once until it is free again. */
+/** A worker is reported once, when this many checks in a row have found it blocked: one alone may be a short peak. */
 const checksBeforeReport = 2;
 
 /**
- * Slots stay taken by parents that wait for subtasks while a step runs, and by steps of ended tasks that ignore their
- * signal. Nothing else would report this.
+ * Detects that all slots are taken by tasks that make no progress: by parents that wait for subtasks while one of their
+ * steps runs, and by steps of ended tasks that ignore their signal. Nothing else would report this.
  */
 export class BlockedSlots {
   #found = 0;
 
-  /** Returns the warning to report, if any. Called periodically. */
+  /** Returns the message of a warning, or undefined. Called at each renewal of claims. */
   async check(
     slots: Slots,
     runs: readonly TaskRun[],
