@@ -1,6 +1,6 @@
 /**
  * The lists that clients see: everything that the upstreams list, and every command, under unique names. The lists are
- * built when those of an upstream change, so that serving them costs nothing.
+ * rebuilt only when the lists of an upstream change, so that serving them is cheap.
  */
 import type { DurableTool } from '../engine/handlers/tool.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -9,7 +9,10 @@ import type { Called } from '../server/task-server.ts';
 import { relayToolFor, startBeforeTask } from './upstream/relay.ts';
 import type { Upstream } from './upstream/upstream.ts';
 
-/** A listed entry, and its name at its owner (an upstream or the config). */
+/**
+ * An entry as its owner defines it. `owner` is the name of an upstream, or `command`. `name` is the owner's name for
+ * it.
+ */
 interface Named {
   readonly owner: string;
   readonly name: string;
@@ -28,6 +31,7 @@ export class Catalogue {
   readonly #upstreams: ReadonlyMap<Upstream, DurableTool>;
   readonly #commands: readonly DurableTool[];
   readonly #reserved: readonly string[];
+  /** By the unique names that clients see. */
   #tools: ReadonlyMap<string, Tool> = new Map();
   #prompts: ReadonlyMap<string, Prompt> = new Map();
   tools: readonly JsonObject[] = [];
@@ -47,17 +51,18 @@ export class Catalogue {
     this.refresh();
   }
 
-  /** The durable tool with this name, and the input to create its task with. */
+  /** The durable tool that clients see under this name, and the input of its task. Undefined if there is none. */
   called(name: string, input: unknown): Called | undefined {
     const found = this.#tools.get(name)?.call(input);
     return found && { ...found, calledAs: name };
   }
 
-  /** The prompt with this name. */
+  /** The upstream of the prompt that clients see under this name, and the prompt's name there. */
   prompt(name: string): Pick<Prompt, 'upstream' | 'name'> | undefined {
     return this.#prompts.get(name);
   }
 
+  /** Rebuilds all lists from the current lists of the upstreams. */
   refresh(): void {
     const upstreams = [...this.#upstreams.keys()];
     const relayed = [...this.#upstreams].flatMap(([upstream, base]) =>
@@ -102,7 +107,7 @@ function relayedTool(upstream: Upstream, base: DurableTool, listed: JsonObject):
   const name = String(listed.name);
   const tool = relayToolFor(base, upstream, name);
   const isLimited = upstream.slots.has(name);
-  // The engine counts the slots of limited tools, so nothing may start without it.
+  // Only tasks take slots, so a call with a concurrency limit must not start before its task is created.
   const isCounted = isLimited || upstream.config.policy.concurrency !== undefined;
   return {
     owner: upstream.name,
@@ -128,7 +133,10 @@ function shown(entries: ReadonlyMap<string, Named>): JsonObject[] {
   return [...entries].map(([name, { listed }]) => ({ ...listed, name }));
 }
 
-/** Keeps unique names, and puts the owner's name in front of all others. */
+/**
+ * The entries by the names that clients see. A name that is unique and not reserved is kept. Others become
+ * `OWNER_NAME`, with as many `_` at the end as make them unique.
+ */
 function named<T extends Named>(
   entries: readonly T[],
   reserved: readonly string[] = [],
@@ -146,11 +154,12 @@ function named<T extends Named>(
   return new Map(all);
 }
 
+/** Keeps the first of several entries with the same value of `key`. */
 function distinct(entries: readonly JsonObject[], key: string): JsonObject[] {
   return [...new Map(entries.toReversed().map((entry) => [entry[key], entry])).values()].reverse();
 }
 
-/** Compares only the text before the first variable of the template and after the last. */
+/** True if the template may match. Compares only the text before its first variable and after its last. */
 function matches(template: string, uri: string): boolean {
   const first = template.indexOf('{');
   if (first < 0) return template === uri;
@@ -159,7 +168,10 @@ function matches(template: string, uri: string): boolean {
   );
 }
 
-/** Drops `x-mcp-header`: only the connection to the upstream repeats arguments in headers. */
+/**
+ * Drops `x-mcp-header`, which makes a client repeat an argument in an HTTP header. Only the gateway does that, towards
+ * the upstream.
+ */
 function withoutHeaders(schema: unknown): JsonObject {
   if (!isJsonObject(schema)) return { type: 'object' };
   const { properties } = schema;

@@ -25,22 +25,22 @@ export interface GatewayOptions extends Pick<EngineOptions, 'store' | 'log' | 't
   readonly version: string;
   /** How long the first clients wait for upstreams that have not answered. Default 30 s. */
   readonly startMs?: number;
-  /** Remembers what upstreams list. By default nothing is remembered. */
+  /** Keeps the lists of upstreams across processes. By default they are not kept. */
   readonly lists?: ListCache;
   /** Environment variables that commands inherit. By default all but Holdfast's own settings. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** Called when an upstream cannot be reached. */
+  /** Called when an upstream cannot be reached, once for each reason. */
   readonly onTrouble?: (trouble: Error) => void;
 }
 
 type Handler = (request: { params?: JsonObject }) => unknown;
 
-/** A call that waits for an upstream costs no more than its slot. */
+/** The default concurrency of the worker. It is high, because a call mostly waits for its upstream and costs little. */
 const maxConcurrentCalls = 1_000;
 
 export class Gateway implements AsyncDisposable {
   readonly tasks: Tasks;
-  /** Notifies clients of 2026-07-28 that subscribe over HTTP. */
+  /** Notifies clients of 2026-07-28 that subscribe over HTTP. Set by the HTTP server; undefined without one. */
   notifier: ServerNotifier | undefined;
   /** Resolves when every upstream has answered, `startMs` is over, or the gateway is closed. */
   readonly settled: Promise<void>;
@@ -50,7 +50,7 @@ export class Gateway implements AsyncDisposable {
   readonly #sessionLogs = new SessionLogs();
   readonly #version: string;
   readonly #plainClients: Config['plainClients'];
-  /** Servers that stay connected: sessions, and the one on standard input and output. */
+  /** The SDK's servers that stay connected: one for each session, and the one on standard input and output. */
   readonly #connected = new Set<Server>();
   readonly #closing = new AbortController();
 
@@ -92,14 +92,14 @@ export class Gateway implements AsyncDisposable {
     this.tasks = createTasks({
       ...engineOptions,
       tools: [...relays.values(), ...commands],
-      // Task ids are secret, and the config sets the retention.
+      // The maximum for callers without a token. It is long: task ids are secret, and the config sets the retention.
       anonymousRetention: '30d',
       limits: config.limits,
       toolNamed: (name, input) => this.#catalogue.called(name, input),
     });
     const answered = upstreams.map(async ({ connection, isListCached }) => {
       const started = connection.start();
-      // Cached lists are served at once.
+      // If there are cached lists, clients get these and need not wait.
       if (!isListCached) await started;
     });
     this.settled = within(startMs, Promise.all(answered), this.#closing.signal).then(() => {});
@@ -109,7 +109,7 @@ export class Gateway implements AsyncDisposable {
   async work(concurrency = maxConcurrentCalls): Promise<void> {
     // Only the lists of an upstream show whether an interrupted call may be repeated.
     await this.settled;
-    // A worker would open the closed tasks again.
+    // After `close`, a worker would open the database again.
     if (this.#closing.signal.aborted) return;
     await this.tasks.work({ concurrency, watchdog: 'exit' });
   }
@@ -131,7 +131,7 @@ export class Gateway implements AsyncDisposable {
   readonly serverFor = async ({ era, requestInfo }: McpRequestContext): Promise<Server> => {
     await this.settled;
     const server = this.#server();
-    // A server for a single request receives no notifications.
+    // Any other server answers a single request and cannot send notifications.
     if (era === 'legacy' || !requestInfo) {
       this.#connected.add(server);
       const unsubscribe = era === 'legacy' ? this.#subscribeToLogs(server) : () => {};
@@ -143,7 +143,7 @@ export class Gateway implements AsyncDisposable {
     return server;
   };
 
-  /** A session sets its level once. It applies to everything that is logged afterwards. */
+  /** Sends log messages to a session, which may set their level at any time. Returns a function that ends this. */
   #subscribeToLogs(server: Server): () => void {
     if (!this.#has('logging')) return () => {};
     const session = new LogStream(
@@ -162,6 +162,7 @@ export class Gateway implements AsyncDisposable {
     return () => this.#sessionLogs.leave(session);
   }
 
+  /** True if at least one upstream has declared the capability. */
   #has(capability: string): boolean {
     return this.#upstreams.some((upstream) => upstream.has(capability));
   }
@@ -186,6 +187,7 @@ export class Gateway implements AsyncDisposable {
       if (server.transport) void server.notification({ method, params } as never).catch(() => {});
   }
 
+  /** Creates the SDK's server for one client. */
   #server(): Server {
     const instructions = instructionsOf(this.#upstreams);
     const server = new Server(
@@ -258,6 +260,9 @@ export class Gateway implements AsyncDisposable {
   }
 }
 
+/**
+ * Forwards a request. Removes the fields that only concern one connection, and returns an upstream's error unchanged.
+ */
 async function forwarded(upstream: Upstream, method: string, { _meta, ...params }: JsonObject) {
   try {
     const { resultType: _, _meta: _other, ...result } = await upstream.request(method, params);
@@ -269,6 +274,7 @@ async function forwarded(upstream: Upstream, method: string, { _meta, ...params 
   }
 }
 
+/** The instructions of all upstreams, with their names if there are several. Undefined if there are none. */
 function instructionsOf(upstreams: readonly Upstream[]): string | undefined {
   const all = upstreams.flatMap(({ name, listed }) =>
     listed.instructions ? [[name, listed.instructions] as const] : [],

@@ -1,7 +1,7 @@
 /**
  * Validates an answer against its question. Elicitation forms use the flat subset of JSON Schema that MCP allows: an
  * object of strings, numbers, booleans and choices (one or several). Values are never converted. A problem is returned
- * as a phrase that completes "the answer does not fit the question: …".
+ * as a phrase that completes "the answer does not fit the question: …", and an answer that fits as undefined.
  */
 import type { InputRequest, InputResponse } from './input.ts';
 import { isJsonObject, type Json, type JsonObject } from './json.ts';
@@ -85,6 +85,7 @@ function violatedBound(amount: number, min: Json | undefined, max: Json | undefi
 }
 
 function stringProblem(schema: JsonObject, value: string): string | undefined {
+  // JSON Schema counts code points, not UTF-16 units.
   const bound = violatedBound([...value].length, schema.minLength, schema.maxLength);
   if (bound) return `must have ${bound} characters`;
   const choices = choicesOf(schema);
@@ -112,7 +113,7 @@ function formatProblem(format: string, value: string): string | undefined {
   }
 }
 
-/** `Date.parse` turns the 30th of February into March. */
+/** False for the 30th of February, which `Date.parse` turns into a day in March. */
 function isRealDate(date: string): boolean {
   const ms = Date.parse(date);
   return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(date);

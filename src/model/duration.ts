@@ -14,7 +14,7 @@ function invalidDuration(given: unknown, where?: string): InvalidOptions {
   );
 }
 
-/** `where` names the call or option, for the error message. */
+/** Converts a duration to milliseconds, or throws. `where` names the call or option in the error message. */
 export function toMs(duration: Duration, where?: string): number {
   const ms = amountOf(duration, /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/, unitMs);
   if (!Number.isSafeInteger(ms) || ms < 0) throw invalidDuration(duration, where);
@@ -33,6 +33,7 @@ function invalidSize(given: unknown): InvalidOptions {
   );
 }
 
+/** Converts a size to a whole number of bytes, or throws. */
 export function toBytes(size: Size): number {
   const amount = amountOf(size, /^(\d+(?:\.\d+)?) ?(KB|MB|GB|TB)$/, unitBytes);
   const bytes = typeof size === 'number' ? amount : Math.round(amount);
@@ -40,7 +41,7 @@ export function toBytes(size: Size): number {
   return bytes;
 }
 
-/** NaN if `given` is neither a number nor a number with one of the units. */
+/** The amount in the base unit. NaN if `given` is neither a number nor a number with one of the units. */
 function amountOf(given: unknown, form: RegExp, units: Readonly<Record<string, number>>): number {
   if (typeof given === 'number') return given;
   const [, amount, unit] = (typeof given === 'string' && form.exec(given)) || [];

@@ -17,7 +17,8 @@ const ordered = [...alphabet].sort();
 
 /**
  * The id of a task. For anonymous callers it is the only key to the task, so it has 145 random bits. The first three
- * characters count units of 32 ms, so that tasks created together share pages of the database index.
+ * characters count units of 32 ms (and start again after 17 minutes), so that tasks created together share pages of the
+ * database index.
  */
 export function newTaskId(): string {
   const unit = Math.floor(runtime.now() / 32);
@@ -25,7 +26,7 @@ export function newTaskId(): string {
   return moment + newId().slice(moment.length);
 }
 
-/** The bytes in base 32: an id must not start with `-`, because people paste ids into terminals. */
+/** Encodes bytes in base 32. Base64url is shorter but can begin with `-`, which commands read as an option. */
 export function idFrom(bytes: Uint8Array): string {
   let id = '';
   let bits = 0;
@@ -42,7 +43,7 @@ export function idFrom(bytes: Uint8Array): string {
   return id;
 }
 
-/** A digest of a value that does not depend on the order of its keys. */
+/** The SHA-256 of a value in base64url. It does not depend on the order of keys. */
 export async function digestOf(value: Json): Promise<string> {
   const bytes = new TextEncoder().encode(canonical(value));
   return Buffer.from(await runtime.sha256(bytes)).toString('base64url');

@@ -1,4 +1,6 @@
-/** A task's questions to its caller and their answers, independent of the dialect: MCP's input requests and responses. */
+/**
+ * A task's questions to its caller and their answers, independent of the dialect: MCP's input requests and responses.
+ */
 import type { JsonObject } from './json.ts';
 import type { SamplingAnswer, SamplingRequest } from './sampling.ts';
 

@@ -33,6 +33,7 @@ type JsonMembers<T> = Flat<
   }
 >;
 
+/** The key, if its member is required or optional as `Kind` demands. Symbol keys and functions are not stored. */
 type MemberKey<T, K extends keyof T, Kind> = K extends symbol
   ? never
   : unknown extends T[K]
@@ -45,6 +46,7 @@ type MemberKey<T, K extends keyof T, Kind> = K extends symbol
         ? K
         : never;
 
+/** JSON stores an undefined item of an array as null. */
 type JsonItem<T> = undefined extends T ? Jsonify<Exclude<T, undefined>> | null : Jsonify<T>;
 
 type AnyFunction = (...values: never) => unknown;

@@ -1,12 +1,13 @@
 /**
  * Limits for names that others choose and that databases index. An index entry of Postgres has at most 2,704 bytes, and
- * an owner, a tool and an idempotency key of maximum length must fit into one entry.
+ * an owner, a tool and an idempotency key of maximum length must fit into one entry. The limits are in bytes, as
+ * counted by `bytesOf`, unless noted otherwise.
  */
 import { InvalidValue } from './errors.ts';
 
 export const maxOwnerLength = 1_024;
 export const maxIdempotencyKeyLength = 512;
-/** Of a tool, in characters. */
+/** Maximum length of a tool version, in characters. */
 export const maxVersionLength = 128;
 
 export function checkOwner(owner: string): void {
@@ -34,10 +35,11 @@ export function shortened(owner: string): string {
 }
 
 /**
- * The length in UTF-8, with the escapes of JSON, which are never shorter than those of a store. If the length cannot exceed
- * `max`, it is not computed exactly.
+ * The number of bytes in UTF-8 with the escapes of JSON. The escapes of a store are never longer. If the text certainly
+ * fits into `max`, returns its length in characters instead, which is faster.
  */
 function bytesOf(text: string, max: number): number {
+  // As in `\u0000`.
   const maxEscapeLength = 6;
   if (text.length * maxEscapeLength <= max) return text.length;
   return new TextEncoder().encode(JSON.stringify(text)).length - '""'.length;

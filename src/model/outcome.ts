@@ -11,7 +11,7 @@ export interface Success {
 export type Failed =
   /** An error result of the call. An ordinary exception of a handler becomes one. */
   | { readonly kind: 'result'; readonly isError: true; readonly value: Json }
-  /** A protocol error. If `code` is absent, the dialect chooses one. */
+  /** A protocol error. `code` is the JSON-RPC error code; if it is absent, the dialect chooses one. */
   | {
       readonly kind: 'failure';
       readonly message: string;

@@ -1,7 +1,7 @@
 /**
  * Redacts the fields that an author declared secret, for operators, logs and errors that quote a value. Callers and
- * handlers get the original values. Fields are found by path in arguments, answers, results and event values. Texts that
- * contain JSON are redacted like the value; other texts are the author's own words and stay unchanged.
+ * handlers get the original values. Fields are found by path in arguments, answers, results and event values. Texts
+ * that contain JSON are redacted like the value; other texts are the author's own words and stay unchanged.
  */
 import { InvalidOptions } from './errors.ts';
 import type { InputRecord, InputResponse } from './input.ts';
@@ -23,6 +23,7 @@ export const redacted = '[redacted]';
 
 const pathForm = /^[^.[\]\s]+(\[\])*(\.[^.[\]\s]+(\[\])*)*$/;
 
+/** Parses the paths that an author declared, or throws. */
 export function secretFields(paths: readonly string[] = []): SecretFields {
   if (!Array.isArray(paths)) throw invalidSecret(paths);
   return paths.map((path) => {
@@ -31,7 +32,10 @@ export function secretFields(paths: readonly string[] = []): SecretFields {
   });
 }
 
-/** Hides the secret fields of a value. If the value does not have the shape that a path expects, more is hidden, not less. */
+/**
+ * Hides the secret fields of a value. If the value does not have the shape that a path expects, more is hidden, not
+ * less.
+ */
 export function redactValue(value: Json, fields: SecretFields): Json {
   return fields === 'all' ? redacted : fields.reduce(hideField, value);
 }
@@ -62,13 +66,14 @@ export function redactTask<T extends Task>(task: T, fields: SecretFields): T {
   };
 }
 
-/** Messages are texts and stay unchanged. */
+/** Redacts the value or the error data of an outcome. Messages are texts and stay unchanged. */
 export function redactOutcome(outcome: Outcome, fields: SecretFields): Outcome {
   if (outcome.kind === 'result') return { ...outcome, value: redactResult(outcome.value, fields) };
   if (outcome.kind !== 'failure' || outcome.data === undefined) return outcome;
   return { ...outcome, data: redactValue(outcome.data, fields) };
 }
 
+/** Redacts the content of an answer, but not its action. */
 export function redactResponse(response: InputResponse, fields: SecretFields): InputResponse {
   if (fields !== 'all')
     return mapMembers(response, (part, key) => (key === 'content' ? redactContent(part, fields) : part));

@@ -26,8 +26,8 @@ export type InputOf<S> = S extends Schema<infer Input, unknown> ? Input : never;
 export type OutputOf<S> = S extends Schema<unknown, infer Output> ? Output : never;
 
 /**
- * The parameters of a method that takes a tool's input, followed by `Rest`. The input is required if the schema requires
- * it, and empty if there is no schema.
+ * The parameters of a method that takes a tool's input, followed by `Rest`. The input is required if the schema
+ * requires it, and empty if there is no schema.
  */
 export type InputArguments<Input, Rest extends unknown[] = []> = Input extends Schema
   ? undefined extends InputOf<Input>

@@ -1,10 +1,11 @@
 /**
- * The stored task, independent of any dialect. What a peer sees is computed from it.
+ * The stored task, independent of any dialect. What a peer sees is computed from it. All times are in milliseconds
+ * since 1970.
  *
  * Phases:
  * - `queued`: no pass has begun
- * - `running`: a pass has begun, and the task is neither waiting nor done. A task that is parked on a timer or subtask, that
- *   backs off, or that lost its worker is still running.
+ * - `running`: a pass has begun, and the task is neither waiting nor done. A task that is parked on a timer or subtask,
+ *   that backs off, or that lost its worker is still running.
  * - `waiting`: at least one question of the task itself is open
  * - `done`: final
  *
@@ -36,7 +37,7 @@ export interface Origin {
   readonly named?: { readonly taskId: string; readonly session: string; readonly requestId: string | number };
   /** The trace context, for any process that continues the task. */
   readonly trace?: TaskTrace;
-  /** The task that this one retries. */
+  /** The task that an operator reran as this one. */
   readonly retryOf?: TaskId;
 }
 
@@ -48,7 +49,9 @@ export interface Unpublished {
   readonly deadlineAt: number | null;
   /** Present if a repeated call can join the task, which then survives the process that serves its request. */
   readonly join?: Join;
-  /** Identifies the call (`newCall`), if no call can join the task but its client may cancel it through another process. */
+  /**
+   * Identifies the call (`newCall`), if no call can join the task but its client may cancel it through another process.
+   */
   readonly call?: string;
   /** The client cancelled its request through another process. The process that serves the request sends no answer. */
   readonly isCancelled?: true;
@@ -72,13 +75,15 @@ export interface Join {
 /** The join data of a call that was not continued. */
 export type NewJoin = Join & { readonly key: string };
 
-/** The call that a task answers, with the process that serves it. Null if there is none or it was lost. */
+/** The `answering()` text of the call that an unpublished task answers. Null if none is served by a process now. */
 export function answeringOf({ unpublished }: Task): string | null {
   const { servedBy, join, call = join?.call } = unpublished ?? {};
   return typeof servedBy === 'string' && call !== undefined ? answering(servedBy, call) : null;
 }
 
-/** The length of the digest that identifies a request in a session. */
+/**
+ * The length of the digest that identifies a request in a session, in characters. Indexes in databases depend on it.
+ */
 export const requestLength = 22;
 
 /** Creates the id of a call. `request` identifies the request in its session; the id ends with it. */
@@ -86,6 +91,7 @@ export function newCall(request: string | undefined): string {
   return request === undefined ? newId() : `${newId()}.${request}`;
 }
 
+/** A text that names a call and the process that serves it. Databases store it: see `Calls`. */
 export function answering(process: string, call: string): string {
   return `${process}/${call}`;
 }
@@ -108,8 +114,8 @@ export interface TaskWorker {
   /** How long the lease lasts without a renewal. */
   readonly leaseMs: number;
   /**
-   * The end of the lease, by the clock of the store. Every renewal changes it. Rules may only compare it for equality: only
-   * a store can decide whether a lease has expired.
+   * The end of the lease, by the clock of the store. Every renewal changes it. Rules may only compare it for equality:
+   * only a store can decide whether a lease has expired.
    */
   readonly leaseUntil: number;
   /** The task runs alone in its process: if the process dies now, this task killed it. */
@@ -136,14 +142,19 @@ interface TaskCore {
   readonly parentId?: TaskId;
   /** The position among the parent's subtasks. Replay depends on it, so it never changes. */
   readonly ordinal: number;
+  /** The number of ancestors: 0 for a root. */
   readonly depth: number;
+  /** The number of direct subtasks that were ever started. */
   readonly childCount: number;
   readonly liveChildCount: number;
 
   readonly createdAt: number;
   /** The last change that a peer can see: status, message, progress or subtasks, but not claims or journal entries. */
   readonly updatedAt: number;
-  /** While the task is unpublished and cannot be joined, this is at most the time until which its request is surely open. */
+  /**
+   * While the task is unpublished and cannot be joined, this is at most the time until which its request is surely
+   * open.
+   */
   readonly deadlineAt: number | null;
   readonly unpublished?: Unpublished;
   /** Present from the hand-over of a plain call until the answer with the task's id was delivered. */
@@ -154,7 +165,7 @@ interface TaskCore {
   readonly statusMessage?: string;
   readonly progress?: Progress;
   readonly pollMs?: number;
-  /** Every question ever asked, in order; a key is never used twice. */
+  /** Every question of this task, open or settled, in the order in which they were asked. No key is used twice. */
   readonly inputs: readonly InputRecord[];
 
   /** The events that were sent to the task, by name. Only the first value of each name counts. */
@@ -170,7 +181,7 @@ interface TaskCore {
 
   /** Grows by one with every commit of this task. */
   readonly version: number;
-  /** The number of the current claim and its pass. Commits under an older epoch are refused. */
+  /** The number of claims so far, and so of the current or last pass. Commits under an older epoch are refused. */
   readonly epoch: number;
 }
 
@@ -178,7 +189,10 @@ interface LiveTask extends TaskCore {
   readonly worker?: TaskWorker;
   /** A worker may claim the task now, whatever the time. `wakeAt` is then the time since when, and not a timer. */
   readonly isReady?: true;
-  /** The time from which a worker may claim the task. Null while it is parked until a question, event or subtask wakes it. */
+  /**
+   * The time from which a worker may claim the task. Null while it is parked until a question, event or subtask wakes
+   * it.
+   */
   readonly wakeAt: number | null;
   /** The outcome of the handler, kept until the last subtask is done. */
   readonly heldOutcome?: Outcome;
@@ -211,6 +225,7 @@ export type ActiveTask = QueuedTask | RunningTask | WaitingTask;
 export type Task = ActiveTask | DoneTask;
 export type Phase = Task['phase'];
 
+/** The join data of the task of a plain call. Undefined if it has none. */
 export function joinOf({ unpublished, handedOver }: Task): Join | undefined {
   return unpublished?.join ?? handedOver;
 }
@@ -232,8 +247,9 @@ export interface NewTask
     'id' | 'owner' | 'tool' | 'toolVersion' | 'origin' | 'retention' | 'pollMs' | 'idempotency'
   > {
   readonly arguments: Json;
+  /** The maximum lifetime, counted from creation. Null without limit. */
   readonly deadlineMs: number | null;
-  /** Present if the task must end with its request until it is published. */
+  /** Present if the task is not published yet. `until` is the time until which its request is surely open. */
   readonly unpublished?: Omit<Unpublished, 'deadlineAt'> & { readonly until: number };
 }
 

@@ -25,12 +25,14 @@ export function isInstance<T>(value: unknown, kind: abstract new (...args: never
   return attempted(() => value instanceof kind) === true;
 }
 
-/** Describes a value in an error message that refuses it. Shows only the keys of an object: its values may be secret. */
+/**
+ * Describes a value in an error message that refuses it. Shows only the keys of an object: its values may be secret.
+ */
 export function shown(value: unknown): string {
   return cut(attempted(() => described(value)) ?? 'an object that cannot be read', 200);
 }
 
-/** Cuts a text to this length, with a note of its original length. */
+/** Cuts a text to this length. The note of its original length is part of the result and of its length. */
 export function cut(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
   const note = ` … (cut, ${text.length} characters)`;
@@ -73,6 +75,7 @@ function described(value: unknown): string {
   switch (typeof value) {
     case 'string':
       return JSON.stringify(cut(value, 100));
+    // Converting a very large bigint takes long.
     case 'bigint':
       return value > -(2n ** 64n) && value < 2n ** 64n ? `${value}n` : 'a large bigint';
     case 'function':

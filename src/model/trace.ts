@@ -18,7 +18,7 @@ export interface TraceParent {
 
 export const noSpan = '0'.repeat(16);
 const form = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
-/** The length that every participant must support. */
+/** Maximum length of a tracestate, in characters: the length that every participant must support. */
 const maxStateLength = 512;
 
 /** Undefined if the text is not a valid traceparent. */
@@ -30,6 +30,7 @@ export function parseTraceParent(text: unknown): TraceParent | undefined {
   return { traceId: traceId!, spanId: spanId!, flags: Number.parseInt(flags!, 16) };
 }
 
+/** Version 00, with only the flag "sampled". */
 export function formatTraceParent({ traceId, spanId, flags }: TraceParent): string {
   return `00-${traceId}-${spanId}-${(flags & 1).toString(16).padStart(2, '0')}`;
 }
@@ -45,7 +46,10 @@ export function callersTrace(traceparent: unknown, tracestate: unknown): TaskTra
   return { traceparent: formatTraceParent(parsed), ...(isState && { tracestate }) };
 }
 
-/** The trace of a subtask: a new span below a new span for its start. A task without its own span shares its trace. */
+/**
+ * The trace of a subtask: a new span, whose parent is a new span for the start of the subtask. If the parent task has
+ * no span of its own, the subtask gets the parent's trace unchanged.
+ */
 export function subtasksTrace(trace: TaskTrace): TaskTrace {
   const above = trace.parent === undefined ? undefined : parseTraceParent(trace.traceparent);
   if (!above) return trace;

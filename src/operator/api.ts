@@ -28,7 +28,7 @@ export interface OperatorApi {
   /** The outcome, including a large value. Undefined if the task is unknown or not finished. */
   result(id: TaskId): Promise<Outcome | undefined>;
   cancel(id: TaskId, reason?: string): Promise<TaskSummary>;
-  /** Creates a new task with the same arguments. A second retry of the same task returns the same new task. */
+  /** Reruns a task as a new task with the same arguments. A second call returns the same new task. */
   retry(id: TaskId): Promise<TaskSummary>;
   /** `response` is `{ action: 'accept' | 'decline' | 'cancel', content? }`, as in MCP. */
   answer(id: TaskId, key: string, response: JsonObject): Promise<TaskSummary>;
@@ -58,7 +58,9 @@ export interface About {
   readonly audit: boolean;
 }
 
-/** A row of a list: a root task, or with the status filter `waiting` also a subtask with a question (with `parentId`). */
+/**
+ * A row of a list: a root task, or with the status filter `waiting` also a subtask with a question (with `parentId`).
+ */
 export interface TaskSummary {
   readonly id: TaskId;
   readonly owner: Owner;
@@ -84,7 +86,7 @@ export interface TaskSummary {
   readonly childCount: number;
   readonly liveChildCount: number;
   readonly openQuestions: number;
-  /** The number of passes so far. */
+  /** The number of passes so far, including the current one. */
   readonly passes: number;
   readonly version: number;
 }
@@ -143,8 +145,9 @@ export interface PassSpan {
   /** Null while it runs. */
   readonly to: number | null;
   /**
-   * `running`; `parked`: only waits are open; `released`: the worker stopped and gave the task back; `crashed`: the
-   * process died or stopped responding, and another one took over; `ended`: the task finished.
+   * `running`; `parked`: only waits are open, the task is blocked, or only its subtasks are live; `released`: the
+   * worker stopped and gave the task back; `crashed`: the process died or stopped responding, and another one took
+   * over; `ended`: the task finished.
    */
   readonly end: 'running' | 'parked' | 'released' | 'crashed' | 'ended';
   /** How many settled calls this pass replayed from the journal. */
@@ -153,6 +156,9 @@ export interface PassSpan {
 
 /** One call of the handler on its task: a step, a wait, a question, a subtask. */
 export interface CallSpan {
+  /**
+   * `start` starts a subtask, and `result` waits for its result. `until` waits for a condition, `event` for an event.
+   */
   readonly kind: 'step' | 'ask' | 'start' | 'result' | 'sleep' | 'until' | 'event';
   readonly name: string;
   /** The pass that made the call first. */

@@ -15,8 +15,9 @@ import { corruptTaskOf, redactedSummary } from './summary.ts';
 export const maxNotes = 10_000;
 /** Tasks in one message. */
 export const maxTasksPerMessage = 200;
+/** The minimum time between two messages to the same viewer. */
 const betweenMessagesMs = 250;
-/** Longer, because a reset costs both sides more than changes do. */
+/** The same after a reset. Longer, because a reset costs both sides more than changes do. */
 const betweenResetsMs = 1_000;
 /** Even longer for a reset that may be unnecessary: a removed tree may belong to another owner. */
 const betweenUnsureResetsMs = 5_000;
@@ -51,6 +52,7 @@ export class Changes {
   readonly #notes: Note[] = [];
   /** The number of the last note. */
   #last = 0;
+  /** Wakes each stream that waits for a note. */
   readonly #waiting = new Set<() => void>();
   #listening: Promise<() => void> | undefined;
   #isClosed = false;
@@ -65,6 +67,7 @@ export class Changes {
     return this.#notes.length;
   }
 
+  /** Yields what the viewer may see until the stream ends. */
   async *follow(
     viewer: Viewer,
     { signal, lastId }: { readonly signal: AbortSignal; readonly lastId?: string },
@@ -81,6 +84,7 @@ export class Changes {
     yield resumed === undefined ? this.#reset(position) : this.#message(position);
     let nextAt = clock.now() + betweenMessagesMs;
     let unsureResetAt = clock.now();
+    // True while a reset is due for a removed tree whose owner is not known.
     let isUnsure = false;
     for (;;) {
       if (position === this.#last) await this.#wait(signal, isUnsure ? unsureResetAt : undefined, 'change');
@@ -240,7 +244,7 @@ function taskCache(tasks: Tasks) {
     return task && redactedSummary(task, tasks);
   };
   return {
-    /** The task as it is now, or as it was some time after this note. */
+    /** The task as it was read after this note, which may be some time ago. */
     readAfter(id: TaskId, number: number): Promise<TaskSummary | undefined> {
       const known = cached.get(id);
       if (known && known.number >= number) return known.task;

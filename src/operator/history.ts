@@ -25,17 +25,19 @@ import type { HistoryCommit } from '../ports/query.ts';
 import type { CallSpan, HistoryEvent, PassSpan, Question } from './api.ts';
 import { shortened, shortProgress, shortText } from './summary.ts';
 
-/** In characters of JSON. */
+/** Maximum size of a value, in characters of JSON. */
 const maxValue = 2_000;
 /** All values together. After that, each value is shortened to `maxLateValue`. */
 const maxAllValues = 1_000_000;
 const maxLateValue = 100;
 const maxArguments = 50_000;
+/** Maximum length of a text, in characters. */
 const maxText = 1_000;
 /** Of more events or calls, the middle is omitted. */
 const maxShown = 2_000;
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
+/** A call while the history is being built: open or settled. */
 type OpenCall = Mutable<CallSpan> & { attempts: CallSpan['attempts'][number][] };
 
 interface Secrecy {
@@ -71,6 +73,7 @@ export class HistoryReader {
   readonly #settledAt: number[] = [];
   readonly #events: HistoryEvent[] = [];
   #omittedEvents = 0;
+  /** The version after the last commit that was read. */
   #version = 0;
   #arguments: Json = null;
   /** When the current pass was last known to be alive. */

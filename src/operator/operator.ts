@@ -58,6 +58,7 @@ export class BadQuery extends HoldfastError {
 
 const maxListed = 500;
 const defaultListed = 50;
+/** How long a sealed cursor can be used. */
 const cursorLifeMs = 24 * 3_600_000;
 const maxCounted = 10_000;
 const maxChildren = 500;
@@ -74,7 +75,9 @@ const maxExamplePages = 5;
 const historyPage = 200;
 /** In characters of JSON. Larger results are only returned by `result`. */
 const largeResult = 50_000;
+/** Maximum length of the reason of a cancellation, in characters. */
 const maxReason = 1_000;
+/** How many subtasks are read at the same time. */
 const parallelReads = 8;
 
 export interface OperatorOptions {
@@ -272,7 +275,7 @@ export class Operator implements OperatorApi {
     return found.task;
   }
 
-  /** The task, if the viewer may see it, with its ancestors from the root down. */
+  /** The task, if the viewer may see it, with its ancestors from the root down. `what` is for the audit log. */
   async #find(id: TaskId, what: string): Promise<{ task: Task; ancestors: Task[] } | undefined> {
     const { store } = await this.#tasks.served();
     const task = await store.get(id, this.#viewer.owner);
@@ -349,12 +352,14 @@ export class Operator implements OperatorApi {
     return children;
   }
 
+  /** The task that is the rerun of this one, if there is one and the viewer may see it. */
   async #retriedAs(database: Database, id: TaskId): Promise<TaskId | undefined> {
     return (await database.store.get(await retryIdOf(database, id), this.#viewer.owner))?.id;
   }
 
   // --- The audit log --------------------------------------------------------------------------------------
 
+  /** Records that an outcome was read. A cancelled task has no result to read. */
   #noteRead(task: Task): void {
     const { recorder } = this.#tasks;
     if (!recorder || task.phase !== 'done' || task.outcome.kind === 'cancelled') return;

@@ -1,6 +1,6 @@
 /**
- * Retries a task as a new task with the same arguments. The new id is derived from the old id with a secret of the
- * database, so a second retry, from any process, finds the task of the first one without an index.
+ * Reruns a task as a new task with the same arguments. The new id is derived from the old id with a secret of the
+ * database, so a second rerun, from any process, finds the task of the first one without an index.
  */
 
 import type { Tasks } from '../engine/tasks.ts';
@@ -45,7 +45,7 @@ export async function retry(tasks: Tasks, task: Task, by: Actor): Promise<Task> 
   }
 }
 
-/** The new task has the same origin as the old one, and no longer deadline or retention. */
+/** What the new task inherits: the origin, and the old deadline and retention as upper limits of its own. */
 function inheritance({ id, origin, retention, createdAt, deadlineAt }: DoneTask): CreateOptions {
   const { dialect, method, answers } = origin;
   return {

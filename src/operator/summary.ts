@@ -15,6 +15,7 @@ import type { Database } from '../ports/queue.ts';
 import { TaskCorrupt } from '../ports/store-errors.ts';
 import type { TaskDetails, TaskSummary } from './api.ts';
 
+/** Maximum length of a text in a summary, in characters. */
 const maxLine = 300;
 
 /** Redacts and summarizes a stored task. */
@@ -130,12 +131,13 @@ export function corruptDetails(task: TaskSummary, audit: readonly AuditEntry[]):
 
 // --- Shortened values ---------------------------------------------------------------------------------------
 
+/** The number of characters that may still be shown. Negative if the value is too large. */
 interface Room {
   left: number;
 }
 
 /**
- * Shortens a value to at max about `max` characters of JSON. Only walks the part that is shown, so that a large value
+ * Shortens a value to about `max` characters of JSON. Only walks the part that is shown, so that a large value
  * costs no more than a small one.
  */
 export function shortened(value: Json, max: number): Json {
@@ -144,6 +146,7 @@ export function shortened(value: Json, max: number): Json {
   return room.left >= 0 ? value : short;
 }
 
+/** True if the value has more than about `max` characters of JSON. */
 export function isLargerThan(value: Json, max: number): boolean {
   const room: Room = { left: max };
   cut(value, room);

@@ -37,7 +37,7 @@ export type AuditAction = (typeof auditActions)[number];
 
 /** Who acts, as far as it is known. */
 export interface Actor {
-  /** `operator`: code that uses the `Tasks` object directly, outside the protocol. */
+  /** `operator`: the operator API without an owner, or code that uses the `Tasks` object directly. */
   readonly by: 'caller' | 'operator';
   readonly dialect?: string;
   /** Distinguishes sessions. Not the session id itself, because that id may be enough to use the session. */

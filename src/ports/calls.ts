@@ -12,8 +12,8 @@ export interface Calls {
   ofRequest(request: string): Promise<OpenCall[]>;
 
   /**
-   * Makes the task answer the call `by` instead of `from`. Returns true if the task now answers `by`, and false if it no
-   * longer answered `from`.
+   * Makes the task answer the call `by` instead of `from`. Returns true if the task now answers `by`, and false if it
+   * no longer answered `from`.
    */
   take(id: TaskId, from: string | null, by: string): Promise<boolean>;
 

@@ -54,7 +54,7 @@ export interface Lineage {
   readonly ancestors: readonly Task[];
 }
 
-/** … and with all its descendants, parents before their children, siblings in their order. */
+/** A task with all its ancestors and all its descendants: parents before their children, siblings in their order. */
 export interface Family extends Lineage {
   readonly descendants: readonly Task[];
 }
@@ -155,6 +155,7 @@ export class Composition {
         ...joined,
         at,
         task: before ? { ...task, version: before.task.version } : task,
+        // A commit that combines parking with another rule does something.
         ...(isIdle && !before && { isIdle }),
       });
     }

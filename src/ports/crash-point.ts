@@ -19,6 +19,7 @@ export function crashPoint(name: CrashPoint): void {
   reached?.(name);
 }
 
+/** Sets the function that is called at each point. Undefined removes it. */
 export function onCrashPoint(callback: ((name: CrashPoint) => void) | undefined): void {
   reached = callback;
 }

@@ -1,6 +1,6 @@
 /**
- * The port for telemetry and logs. An observer is notified of every commit of this process, of the passes of its workers,
- * and of their attempts at steps. It cannot change what happens, and an error that it throws is ignored.
+ * The port for telemetry and logs. An observer is notified of every commit of this process, of the passes of its
+ * workers, and of their attempts at steps. It cannot change what happens, and an error that it throws is ignored.
  */
 
 import type { Origin, Owner, Task, TaskId } from '../model/task.ts';
@@ -30,7 +30,9 @@ export interface Observer {
   /** A caller behaves as no well-behaved caller does. */
   suspicious(suspicion: Suspicion): void;
 
-  /** The store exceeds its limit, and nothing in it may be removed. Reported once until the store is below the limit. */
+  /**
+   * The store exceeds its limit, and nothing in it may be removed. Reported once until the store is below the limit.
+   */
   overfull(fullness: Fullness): void;
 
   /** Something is wrong with this worker, and an operator should know. */
@@ -69,13 +71,19 @@ export interface Fullness {
   readonly at: number;
   /** The size of the store, in bytes. */
   readonly size: number;
-  /** The limit, in bytes. */
+  /** The maximum size that is configured, in bytes. */
   readonly largest: number;
 }
 
 export interface Warning {
   readonly at: number;
-  /** `loopBlocked`, `slotsBlocked`, `claimFailed`, `renewalFailed`, `passFailed`. */
+  /**
+   * - `loopBlocked`: the event loop was blocked
+   * - `slotsBlocked`: running handlers keep all slots busy while other tasks wait
+   * - `claimFailed`: tasks could not be claimed
+   * - `renewalFailed`: claims could not be renewed
+   * - `passFailed`: a pass failed in the engine itself, not in its handler
+   */
   readonly code: string;
   readonly message: string;
   /** If it has an `error`, that is the value that was thrown. */
@@ -90,8 +98,13 @@ export interface ObservedPass {
   attempt(call: ObservedCall, run: () => unknown): unknown;
 
   /**
-   * The pass ended. `how` is returned, threw, parked, stopped, changed, lost or superseded. Superseded means that another
-   * worker has claimed the task, so that the last commits of this pass were refused.
+   * The pass ended. `how` is one of these:
+   * - `returned`, `threw`: the handler ended
+   * - `parked`: only waits are open
+   * - `stopped`: the worker gave the task back
+   * - `changed`: the handler differs from the one that wrote the journal
+   * - `lost`: a commit failed, because the claim was lost or the store could not write
+   * - `superseded`: another worker has claimed the task, so that the last commits of this pass were refused
    */
   ended(how: string, at: number): void;
 }

@@ -19,8 +19,8 @@ export interface TaskQueries {
   count(filter: TaskFilter, upTo: number): Promise<TaskCount>;
 
   /**
-   * Counts the live tasks, and the tasks that ended from `since` to `until`, in `buckets` of equal length. Buckets in the
-   * past may be cached, and may therefore still count removed tasks.
+   * Counts the live tasks, and the tasks that ended from `since` to `until`, in `buckets` of equal length. Buckets in
+   * the past may be cached, and may therefore still count removed tasks.
    */
   overview(query: OverviewQuery): Promise<Overview>;
 
@@ -81,7 +81,9 @@ export type LiveCounts = Readonly<Record<'queued' | 'running' | 'waiting', numbe
 /** The number of finished tasks by outcome. */
 export type EndedCounts = Readonly<Record<'completed' | 'failed' | 'cancelled' | 'lost', number>>;
 
-/** The time from creation to end of tasks that completed or failed, accurate to a few per cent. Null if there are none. */
+/**
+ * The time from creation to end of tasks that completed or failed, accurate to a few per cent. Null if there are none.
+ */
 export interface Durations {
   readonly medianMs: number | null;
   readonly p95Ms: number | null;

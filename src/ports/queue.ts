@@ -1,5 +1,5 @@
 /**
- * The port for dispatch: notifications of new work, leases, and the detection of dead processes. To claim tasks is a
+ * The port for dispatch: notifications of new work, leases, and the detection of dead processes. Claiming is a
  * command of the store (`Store.claim`). `testQueue()` in `holdfast/store/testing` tests every implementation.
  */
 import type { Json } from '../model/json.ts';
@@ -15,7 +15,7 @@ export interface Queue {
   /** The name of this process, unique among the processes that share the database. Its claims carry this name. */
   readonly name: string;
 
-  /** The default lease on this database. Absent, the engine uses its own default. */
+  /** The default lease on this database. If it is absent, the engine uses its own default. */
   readonly usualLeaseMs?: number;
 
   /**
@@ -24,7 +24,10 @@ export interface Queue {
    */
   isAlive(name: string, certainty?: 'certain'): Promise<boolean>;
 
-  /** Tasks that have been ready since before `readySince` and belong to none of these tools, so that no worker runs them. */
+  /**
+   * Tasks that have been ready since before `readySince` and belong to none of these tools: probably no worker runs
+   * them.
+   */
   orphans(tools: readonly ToolVersion[], readySince: number, limit: number): Promise<TaskId[]>;
 
   /** Extends the leases to `leaseMs` from now. Returns the claims that were lost: their passes must stop. */
@@ -40,8 +43,8 @@ export interface Queue {
   backlog(tools: readonly ToolVersion[], most: number): Promise<Backlog>;
 
   /**
-   * Calls back whenever there may be tasks to claim: work arrived, a timer came due, or a worker died. Returns a function
-   * that unsubscribes.
+   * Calls back whenever there may be tasks to claim: work arrived, a timer came due, or a worker died. Returns a
+   * function that unsubscribes.
    */
   onWork(listener: () => void): () => void;
 }
@@ -70,8 +73,8 @@ export interface Backlog {
 export interface FreedWorker {
   readonly name: string;
   /**
-   * The end of the lease that expired. The rule compares it with the task: a lease that was renewed since is still valid.
-   * Absent if the process is dead.
+   * The end of the lease that expired. The rule compares it with the task: a lease that was renewed since is still
+   * valid. Absent if the process is dead.
    */
   readonly leaseUntil?: number;
 }

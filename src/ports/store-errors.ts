@@ -7,6 +7,9 @@ export type StoreTrouble = 'full' | 'readOnly' | 'corrupt' | 'busy' | 'unreachab
 export class StoreError extends Unavailable {
   declare readonly code: StoreErrorCode;
 
+  /**
+   * `place` is the location of the store. `problem` begins in lower case and has no full stop; `remedy` is a sentence.
+   */
   constructor(code: StoreErrorCode, place: string, problem: string, remedy: string, cause?: unknown) {
     super(code, `${place}: ${problem}. ${remedy}`, cause === undefined ? undefined : { cause });
   }
@@ -45,7 +48,7 @@ const reasons: Record<StoreTrouble, string> = {
   other: '',
 };
 
-/** For failures that a retry cannot fix. */
+/** What callers should do after failures that a retry cannot fix. */
 const remedies: Partial<Record<StoreTrouble, string>> = {
   readOnly: 'Nothing was changed; contact the operator of this server.',
   corrupt: 'Nothing was changed; contact the operator of this server.',

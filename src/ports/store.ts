@@ -1,9 +1,9 @@
 /**
  * The port for persistence. A store keeps tasks, their journals and the order of their commits. It decides nothing.
  *
- * Rules are pure functions that the caller passes as `decide`. For each command the store reads what the rule needs, runs
- * the rule, and writes the whole `Change` or nothing. Commands must be serializable: the result is as if no two of them
- * ran at the same time. A store may call `decide` more than once for one command.
+ * Rules are pure functions that the caller passes as `decide`. For each command the store reads what the rule needs,
+ * runs the rule, and writes the whole `Change` or nothing. Commands must be serializable: the result is as if no two of
+ * them ran at the same time. A store may call `decide` more than once for one command.
  *
  * When the promise of `create`, `update` or `claim` resolves, the change survives a crash of the process and of the
  * machine. `testStore()` in `holdfast/store/testing` tests every implementation.
@@ -16,8 +16,8 @@ import type { FreedWorker, ToolVersion } from './queue.ts';
 
 export interface Store {
   /**
-   * Creates a task. If a task with this idempotency key or id exists, `decide` receives it. Rejects with the refusal of
-   * the rule.
+   * Creates a task. If a task with this idempotency key or id exists, `decide` receives it. Without an `identity`,
+   * there is nothing to find. Rejects with the refusal of the rule.
    */
   create(
     identity: IdempotencyScope | { readonly id: TaskId } | undefined,
@@ -25,8 +25,8 @@ export interface Store {
   ): Promise<Change>;
 
   /**
-   * Changes a task. `reach` names the relatives that the store reads for the rule. Rejects with the refusal of the rule,
-   * and with `TASK_NOT_FOUND` if the task does not exist.
+   * Changes a task. `reach` names the relatives that the store reads for the rule. Rejects with the refusal of the
+   * rule, and with `TASK_NOT_FOUND` if the task does not exist.
    */
   update<R extends keyof Reach>(
     reach: R,
@@ -35,8 +35,8 @@ export interface Store {
   ): Promise<Change>;
 
   /**
-   * Claims ready tasks. The store selects them fairly, one owner after the other, and runs the rule on each of them in its
-   * transaction. It skips tasks that the rule refuses.
+   * Claims ready tasks. The store selects them fairly, one owner after the other, and runs the rule on each of them in
+   * its transaction. It skips tasks that the rule refuses.
    */
   claim(query: ClaimQuery, decide: ClaimRule): Promise<Claims>;
 
@@ -59,10 +59,15 @@ export interface Store {
   /** The ids of the direct subtasks, by ordinal. */
   childIds(id: TaskId): Promise<TaskId[]>;
 
-  /** The published root tasks of an owner, newest first. A large result may be left out (null here, and complete in `get`). */
+  /**
+   * The published root tasks of an owner, newest first. A large result may be left out (null here, and complete in
+   * `get`).
+   */
   list(query: ListQuery): Promise<Page>;
 
-  /** The number of root tasks (`stored`) or live root tasks (`live`) of one owner or of all. Counting stops at `upTo`. */
+  /**
+   * The number of root tasks (`stored`) or live root tasks (`live`) of one owner or of all. Counting stops at `upTo`.
+   */
   count(owner: Owner | undefined, what: 'live' | 'stored', upTo: number): Promise<number>;
 
   /** The commits of a task after `afterVersion`, oldest first, at most `limit`. */
@@ -80,20 +85,20 @@ export interface Store {
   due(what: Due, now: number, limit: number): Promise<TaskId[]>;
 
   /**
-   * Deletes passes that did nothing (`TaskWrite.isIdle`) and ended before `before` from histories, at most `limit`. Returns
-   * how many it deleted. `commitsOf` and `TaskQueries.history` then skip their versions.
+   * Deletes passes that did nothing (`TaskWrite.isIdle`) and ended before `before` from histories, at most `limit`.
+   * Returns how many it deleted. `commitsOf` and `TaskQueries.history` then skip their versions.
    */
   leaveOut(before: number, limit: number): Promise<number>;
 
   /**
-   * An estimate of the bytes that the stored data takes up. Free space that the database will reuse does not count. Must
-   * be cheap, however much is stored.
+   * An estimate of the bytes that the stored data takes up. Free space that the database will reuse does not count.
+   * Must be cheap, however much is stored.
    */
   size(): Promise<number>;
 
   /**
-   * Calls back for every commit from now on, including those of other processes. Commits of one task arrive in order and
-   * at least once, so the same version may arrive again. Returns a function that unsubscribes.
+   * Calls back for every commit from now on, including those of other processes. Commits of one task arrive in order
+   * and at least once, so the same version may arrive again. Returns a function that unsubscribes.
    */
   subscribe(listener: (commit: CommittedChange) => void): () => void;
 
@@ -160,7 +165,9 @@ export interface Page {
 }
 
 export interface CommitOfTask {
-  /** The task's version after the commit. It grows by one with each commit, and skips only versions that were left out. */
+  /**
+   * The task's version after the commit. It grows by one with each commit, and skips only versions that were left out.
+   */
   readonly version: number;
   readonly events: readonly TaskEvent[];
 }

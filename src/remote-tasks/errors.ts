@@ -120,7 +120,9 @@ export class UnknownQuestion extends HoldfastError {
   }
 }
 
-/** The caller gave up because the server could not be reached. The task may still be running; the call can be resumed. */
+/**
+ * The caller gave up because the server could not be reached. The task may still be running; the call can be resumed.
+ */
 export class ServerUnreachable extends HoldfastError {
   constructor(forMs: number, last: string) {
     super(

@@ -27,7 +27,7 @@ export interface Answering {
   takeUnknown?(taskId: string): string | undefined;
 }
 
-/** How often a question is asked again after the peer refused the answer. */
+/** How often a question is asked at most, if the peer refuses each answer. Then a cancelled answer is sent. */
 const maxAttempts = 3;
 
 type Open = readonly [key: string, request: Message];
@@ -36,21 +36,26 @@ type Answered = readonly [key: string, answer: JsonObject];
 /** Questions that were open at the same time are answered together: not every peer accepts answers one by one. */
 interface Batch {
   readonly keys: readonly string[];
+  /** Aborted when none of the questions needs an answer any more. */
   readonly over: AbortController;
 }
 
 /** The questions of one task. */
 class TaskQuestions {
   readonly taskId: string;
+  /** The keys of the answers that the peer has accepted. */
   readonly taken = new Set<string>();
+  /** By key: how often the peer has refused an answer, and why the last time. */
   readonly problems = new Map<string, { readonly times: number; readonly text: string }>();
   readonly batches = new Set<Batch>();
+  /** Nobody could answer, and the task was cancelled. */
   isAbandoned = false;
 
   constructor(taskId: string) {
     this.taskId = taskId;
   }
 
+  /** False if the question is being asked, or an answer was accepted. */
   isNew(key: string): boolean {
     return !this.taken.has(key) && ![...this.batches].some(({ keys }) => keys.includes(key));
   }
@@ -156,6 +161,7 @@ export class Questions {
     problems.set(key, { times, text });
   }
 
+  /** A stored or new answer. Undefined if nobody can answer and the question has no answer that refuses it. */
   async #answerTo(
     task: TaskQuestions,
     [key, request]: Open,

@@ -78,7 +78,9 @@ function related(method: string, taskId: string): Message {
   return { method, params: { taskId, _meta: { [relatedTaskKey]: { taskId } } } };
 }
 
-/** SEP-1686. A task is cancelled by cancelling its request, which its pending request does. */
+/**
+ * SEP-1686. There is no request that cancels a task: the caller cancels the pending request that created it instead.
+ */
 export const originalTasks: RemoteDialect = {
   name: revision1686,
   get: (taskId) => related('tasks/get', taskId),

@@ -39,7 +39,7 @@ export function outcomeWithoutResult(task: RemoteTask): RemoteOutcome {
   return { kind: 'failed', error: { message: task.message ?? `Task ${task.taskId} failed.` } };
 }
 
-/** The outcome of a task that its peer no longer knows. */
+/** The outcome of a task that its peer no longer knows: `expired` if its ttl has passed, otherwise `lost`. */
 export function outcomeOfUnknownTask(
   { createdAt, ttlMs }: { readonly createdAt: number | undefined; readonly ttlMs: number | null | undefined },
   why: string,
@@ -59,6 +59,7 @@ export function sizeOf(result: JsonObject): number {
   }
 }
 
+/** Throws if the results are too large. */
 export function checkedSize(size: number, max: number): void {
   if (size > max) throw new MalformedAnswer(`results of ${size} characters exceed the maximum of ${max}`);
 }

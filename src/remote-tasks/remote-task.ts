@@ -9,6 +9,7 @@ import { MalformedAnswer } from './errors.ts';
 /** The limit for open questions of one task. */
 const maxQuestions = 1_000;
 
+/** The statuses of finished tasks. */
 const lastStatuses = ['completed', 'failed', 'cancelled', 'unknown'] as const;
 const statuses = ['submitted', 'working', 'input_required', ...lastStatuses] as const;
 
@@ -49,7 +50,9 @@ export function isOver({ status }: Pick<RemoteTask, 'status'>): boolean {
   return lastStatuses.some((last) => last === status);
 }
 
-/** Reads a task in any dialect. Missing optional members are fine; malformed ids, statuses, links and questions are not. */
+/**
+ * Reads a task in any dialect. Missing optional members are fine; malformed ids, statuses, links and questions are not.
+ */
 export function readTask(wire: unknown): RemoteTask {
   if (!isJsonObject(wire)) throw new MalformedAnswer('a response does not contain a task');
   const { taskId, status } = wire;
@@ -135,6 +138,7 @@ export interface TreeLimits {
 
 const defaultTreeLimits: TreeLimits = { maxDepth: 16, maxTasks: 10_000 };
 
+/** Checks that the tasks of a peer form one tree, which only grows and stays within limits. */
 export class TreeGuard {
   readonly #limits: TreeLimits;
   /** The parent under which each task was first listed, and its depth. */

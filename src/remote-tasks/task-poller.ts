@@ -1,7 +1,7 @@
 /**
- * Follows a task of a peer, with all its subtasks, to its outcome: polls it, answers its questions and fetches its result,
- * in any dialect. It survives lost connections and faulty peers: every wait is bounded, and everything that a peer sends
- * is checked.
+ * Follows a task of a peer, with all its subtasks, to its outcome: polls it, answers its questions and fetches its
+ * result, in any dialect. It survives lost connections and faulty peers: every wait is bounded, and everything that a
+ * peer sends is checked.
  */
 
 import { invalidParams } from '../dialects/json-rpc.ts';
@@ -77,6 +77,7 @@ export interface TaskPollerParts {
   readonly onUpdate: (update: TaskUpdate) => void;
   /** Stops the poller, but does not cancel the task. */
   readonly signal: AbortSignal;
+  /** How long the peer may be unreachable before the poller gives up. */
   readonly reconnectTimeoutMs: number;
   readonly limits?: TreeLimits;
   /** The limit for all results of the tree together, in characters of JSON. */
@@ -87,7 +88,7 @@ export interface TaskPollerParts {
   readonly requests?: Semaphore;
 }
 
-/** The poll interval while the server sends notifications. */
+/** The minimum poll interval while the server sends notifications, in case one of them is lost. */
 const safetyNetMs = 10_000;
 /** The limit for concurrent requests, however large the tree is. */
 export const maxConcurrentRequests = 8;
@@ -127,7 +128,9 @@ export class TaskPoller {
   readonly #streams = new Semaphore(maxStreams);
   #failure: { readonly error: unknown } | undefined;
   #isUnreachable = false;
+  /** Until when the peer may not know the root yet, on the monotonic clock. */
   #unknownUntil = 0;
+  /** The size of all results so far, in characters of JSON. */
   #size = 0;
 
   constructor(rootId: string, parts: TaskPollerParts) {
@@ -140,8 +143,8 @@ export class TaskPoller {
   }
 
   /**
-   * Resolves when the root and all its descendants have ended. Rejects with Gone if the peer does not know the task. Until
-   * `unknownForMs` have passed it keeps polling an unknown task, because the peer may still be creating it.
+   * Resolves when the root and all its descendants have ended. Rejects with Gone if the peer does not know the task.
+   * Until `unknownForMs` have passed it keeps polling an unknown task, because the peer may still be creating it.
    */
   async run({ unknownForMs = 0 } = {}): Promise<RemoteOutcome> {
     this.#unknownUntil = runtime.monotonic() + unknownForMs;

@@ -10,7 +10,9 @@ export interface Clock {
   schedule(at: number, callback: () => void): () => void;
 }
 
-/** Like `setTimeout`, without its limit of 24 days. Returns a function that cancels the call. */
+/**
+ * Like `setTimeout`, without its limit of 24 days. Keeps the process alive. Returns a function that cancels the call.
+ */
 export function after(ms: number, callback: () => void): () => void {
   let timer: Timer;
   const arm = (left: number) => {
@@ -22,8 +24,8 @@ export function after(ms: number, callback: () => void): () => void {
 }
 
 /**
- * `setTimeout` may fire a little early, because it uses another clock. If it fires earlier than this, the wall clock was
- * set back, and waiting for `at` could take hours: then we call back at once.
+ * `setTimeout` may fire a little early, because it uses another clock. If it fires earlier than this, the wall clock
+ * was set back, and waiting for `at` could take hours: then we call back at once.
  */
 const maxEarlyMs = 10;
 

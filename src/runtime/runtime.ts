@@ -26,7 +26,7 @@ export interface Timer {
   unref(): Timer;
 }
 
-/** The limit of `setTimeout`. With more than this it fires at once. */
+/** The maximum delay of `setTimeout`: 24.8 days. With a longer one it fires at once. */
 export const maxTimeoutMs = 2 ** 31 - 1;
 
 /** Random bytes are fetched in bulk, because a call costs the same for few bytes as for many. */
@@ -40,11 +40,13 @@ function randomBytes(count: number): Buffer<ArrayBuffer> {
     used = 0;
   }
   const bytes = Buffer.from(pool.subarray(used, used + count));
+  // The bytes may become a secret, so no copy is kept.
   pool.fill(0, used, used + count);
   used += count;
   return bytes;
 }
 
+/** The real timers, clocks and random numbers. */
 export const machine: Runtime = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -58,6 +60,7 @@ export const machine: Runtime = {
   sha256: async (bytes) => new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)),
 };
 
+/** The runtime in use. Call its methods directly, because a copy would not follow `useRuntime`. */
 export let runtime: Runtime = machine;
 
 /** For simulations. Call it before anything else runs. */

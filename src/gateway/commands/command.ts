@@ -1,4 +1,4 @@
-/** Programs as durable tools. Output becomes progress, and the exit becomes the result. */
+/** Runs programs as durable tools. The number of output lines is the progress, and the exit becomes the result. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fromJsonSchema } from '@modelcontextprotocol/server';
@@ -32,16 +32,22 @@ const outputSchema = {
   required: ['exitCode', 'signal', 'timedOut', 'output', 'omittedBytes', 'durationMs'],
 };
 
+/** The result of the last attempt. `durationMs` does not include earlier attempts. */
 type Report = Exit & { readonly output: string; readonly omittedBytes: number; readonly durationMs: number };
 
+/** The outcome of one attempt. It is recorded in the journal as the value of the step. */
 type Event =
   | { readonly type: 'ended'; readonly report: Report }
+  /** The program failed. Run it again after this time. */
   | { readonly type: 'again'; readonly afterMs: number }
+  /** The program could not be started. */
   | { readonly type: 'refused'; readonly why: string }
+  /** An earlier pass may have run the program, which is not safe to repeat. */
   | { readonly type: 'lost' };
 
 export function commandTool(name: string, config: CommandConfig, programs: Programs): DurableTool {
   const { title, description, annotations, policy } = config;
+  // `run` does the retries itself: the engine only retries steps that throw.
   const { retry: _, ...terms } = policy;
   const tool = durableTool(
     name,
@@ -84,7 +90,7 @@ async function run(
   };
   for (let attempt = 1; ; attempt++) {
     const event = await task.step('run', async ({ signal }): Promise<Event> => {
-      // An earlier pass may have started the program already.
+      // A program that an earlier pass started may still be running.
       if (task.pass > 1) await programs.endOrphans(task.id, toMs(config.killAfter));
       if (task.pass > 1 && !config.policy.idempotent) return { type: 'lost' };
       const event = await runOnce(signal);
@@ -150,7 +156,7 @@ class ArgumentRefused extends HoldfastError {
   }
 }
 
-/** The limit of Linux for one argument. Other systems do not allow much more. */
+/** The limit of Linux for one argument, in bytes. Other systems do not allow much more. */
 const maxArgumentSize = 131_071;
 
 /**
@@ -167,7 +173,7 @@ function argumentsFrom(templates: readonly string[], input: JsonObject): string[
   });
 }
 
-/** Fills in the placeholders. Undefined if an input is missing. */
+/** Fills in the placeholders. Undefined if an input is missing or null. */
 function fill(text: string, input: JsonObject): string | undefined {
   let isComplete = true;
   const filled = text.replace(placeholder, (_, literal: string | undefined, name: string) => {
@@ -209,6 +215,7 @@ interface Exit {
 const taskVariable = 'HOLDFAST_TASK';
 /** Time to read the rest of the output after the exit: other processes may hold it open. */
 const outputGraceMs = 500;
+/** How often to check whether a group has disappeared. */
 const pollMs = 20;
 /** How long to wait for a group to disappear after SIGKILL. */
 const killTimeoutMs = 5_000;
@@ -219,6 +226,7 @@ const killTimeoutMs = 5_000;
  */
 export class Programs {
   readonly #environment: Readonly<Record<string, string>>;
+  /** The groups that are being stopped. */
   readonly #ending = new Set<Promise<void>>();
 
   /** `environment` is the part of this process's environment that every program inherits. */
@@ -273,6 +281,7 @@ export class Programs {
   }
 }
 
+/** Resolves when the program has exited and its output was read, or `outputGraceMs` after the exit. */
 function exitOf(child: ChildProcess): Promise<Omit<Exit, 'timedOut'>> {
   return new Promise((resolve, reject) => {
     let outputTimer: Timer | undefined;
@@ -290,6 +299,7 @@ function exitOf(child: ChildProcess): Promise<Omit<Exit, 'timedOut'>> {
   });
 }
 
+/** SIGTERM, then SIGKILL. Resolves when the group is gone, or `killTimeoutMs` after the first SIGKILL. */
 async function endGroup(group: number, killAfterMs: number): Promise<void> {
   if (!signalGroup(group, 'SIGTERM')) return;
   for (const startedAt = runtime.now(); runtime.now() - startedAt < killAfterMs; await pause(pollMs))
@@ -298,7 +308,7 @@ async function endGroup(group: number, killAfterMs: number): Promise<void> {
     if (!signalGroup(group, 'SIGKILL')) return;
 }
 
-/** False if no process of the group is left. */
+/** Sends a signal; 0 only checks that the group exists. False if no process of the group is left. */
 function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-group, signal);
@@ -334,10 +344,12 @@ export class OutputLog {
   #headSize = 0;
   #tail = Buffer.alloc(0);
   #written = 0;
+  /** The number of line breaks so far. */
   lines = 0;
   /** The last non-empty line. It may be incomplete. */
   lastLine = '';
 
+  /** `limit` is in bytes: half of it for the beginning, and half for the end. */
   constructor(limit: number) {
     this.#limit = limit;
   }

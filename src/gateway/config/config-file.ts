@@ -1,4 +1,4 @@
-/** A config file as JSON that records the line of every value, for error messages. */
+/** Reads a config file as JSON, and records the line of every value for error messages. */
 import { readFileSync } from 'node:fs';
 import { type Duration, toMs } from '../../model/duration.ts';
 import { InvalidOptions } from '../../model/errors.ts';
@@ -8,6 +8,7 @@ function invalidConfig(file: string, line: number | undefined, reason: string): 
   return new InvalidOptions('INVALID_CONFIG', `${file}${line === undefined ? '' : `:${line}`}: ${reason}`);
 }
 
+/** The keys and indexes that lead from the root of the file to a value. */
 type Path = readonly (string | number)[];
 
 export function readConfigFile(file: string): Entry {
@@ -30,12 +31,13 @@ export function parseConfig(content: string, file: string): Entry {
     const { message } = error as Error;
     const line = /\(line (\d+) column \d+\)/.exec(message)?.[1];
     const [what] = message.split(/ in JSON| \(line/) as [string];
+    // Not every message of V8 contains a position. Without one, the last line is the best guess.
     throw invalidConfig(file, line ? Number(line) : text.split('\n').length, `not valid JSON: ${what}.`);
   }
   return new Entry(value, [], { file, lines: linesIn(text) });
 }
 
-/** Reads the value of a key, or throws. */
+/** Converts an entry to a value, or throws if the entry is invalid. */
 type Reader = (entry: Entry) => unknown;
 
 /** The values that a table of readers returns. Every key is optional. */
@@ -46,7 +48,7 @@ export type Fields<R extends Readonly<Record<string, Reader>>> = {
 /** A file, and the line of each value. */
 type Source = { readonly file: string; readonly lines: ReadonlyMap<string, number> };
 
-/** A value of the file, and its path. */
+/** A value of the file, and its path. The methods that read a value throw if its type does not fit. */
 export class Entry {
   readonly value: Json;
   readonly #path: Path;
@@ -58,15 +60,17 @@ export class Entry {
     this.#source = source;
   }
 
+  /** Throws an error that names the file and the line of this value. */
   refuse(reason: string): never {
     throw invalidConfig(this.#source.file, this.#source.lines.get(JSON.stringify(this.#path)), reason);
   }
 
-  /** The name of the server or command that this value belongs to. */
+  /** The name of the server or command that this value belongs to: the second key of its path. */
   get topic(): string {
     return String(this.#path[1]);
   }
 
+  /** Undefined if this value is not an object or does not have the key. */
   key(name: string): Entry | undefined {
     const value = isJsonObject(this.value) && Object.hasOwn(this.value, name) ? this.value[name] : undefined;
     return value === undefined ? undefined : new Entry(value, [...this.#path, name], this.#source);
@@ -80,7 +84,7 @@ export class Entry {
     return Object.keys(this.object()).map((name) => [name, this.key(name)!]);
   }
 
-  /** An object with the same keys and the values that `read` returns. */
+  /** An object with the same keys and the values that `read` returns, without the entries that are not included. */
   map<T>(read: (entry: Entry) => T, isIncluded = (_entry: Entry) => true): Readonly<Record<string, T>> {
     const included = this.entries().filter(([, entry]) => isIncluded(entry));
     return Object.fromEntries(included.map(([name, entry]) => [name, read(entry)]));
@@ -152,7 +156,7 @@ export class Entry {
   }
 }
 
-/** The known word with the smallest edit distance, if that is small enough for a typo. */
+/** The known word with the smallest edit distance. Undefined if that is too large for a typo. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const [best] = known
     .map((one) => ({ one, steps: distance(word.toLowerCase(), one.toLowerCase()) }))
@@ -160,6 +164,7 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return best && best.steps <= Math.max(2, word.length / 3) ? best.one : undefined;
 }
 
+/** The Levenshtein distance. */
 function distance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, n) => n);
   for (let i = 1; i <= from.length; i++) {
@@ -171,9 +176,12 @@ function distance(from: string, to: string): number {
   return row[to.length]!;
 }
 
+/** Matches strings, punctuation, other literals and line breaks. */
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},:]|[^\s[\]{},:"]+|\n/g;
 
-/** The line on which each value, or its key, begins. The text must be valid JSON. */
+/**
+ * The line of each value, by its path as JSON. If the value has a key, that is the key's line. The JSON must be valid.
+ */
 function linesIn(text: string): ReadonlyMap<string, number> {
   const lines = new Map<string, number>();
   const path: (string | number)[] = [];

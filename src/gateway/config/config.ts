@@ -1,5 +1,5 @@
 /**
- * The config of a gateway: servers under the key `mcpServers`, as in the config of every MCP host, and programs under
+ * The config of a gateway: servers under the key `mcpServers`, as in the configs of MCP hosts, and programs under
  * `commands`, each with a policy for its tasks. Any mistake rejects the whole file, with the line.
  */
 import type { Program } from '../../client/transports/stdio.ts';
@@ -35,18 +35,22 @@ const flag = (entry: Entry) => entry.flag();
 const count = (entry: Entry) => entry.count();
 const duration = (entry: Entry) => entry.duration();
 
-/** Settings for tasks. Their defaults are those of every durable tool. */
+/** Settings of a server, a tool or a command for its tasks. The defaults are those of every durable tool. */
 const policyFields = {
   task: (entry: Entry): TaskSetting => entry.oneOf(['auto', 'always', 'required', 'never']),
   deadline: (entry: Entry): Duration | 'none' => (entry.value === 'none' ? 'none' : entry.duration()),
   retention: duration,
+  /** How many calls may run at the same time. */
   concurrency: count,
-  /** Retries after a lost connection. Only calls that are safe to repeat are retried. */
+  /**
+   * Retries after a lost connection, or after the failure of a command. A number is the total number of attempts. Only
+   * calls that are safe to repeat are retried.
+   */
   retry: (entry: Entry): Retry =>
     typeof entry.value === 'number' ? { attempts: entry.count() } : only(entry, retryFields),
   /** Whether calls are safe to repeat. By default the tool's annotations decide. */
   idempotent: flag,
-  /** Whether a repeated plain call joins the lost one. Default `true`. */
+  /** Whether a repeated plain call joins the task of an equal call whose connection was lost. Default `true`. */
   joinable: flag,
 };
 
@@ -77,12 +81,13 @@ const commandDefaults = {
 const commandFieldsWithDefaults = {
   /** Each becomes one argument. `{name}` is replaced with that input. No shell interprets it. */
   args: (entry: Entry): readonly string[] => entry.list().map(expanded),
+  /** Whether `command` is a script for `/bin/sh`, and not the path of a program. */
   shell: flag,
   inputSchema: schemaIn,
   env: texts,
   /** Time between SIGTERM and SIGKILL. */
   killAfter: duration,
-  /** Bytes of output to keep. */
+  /** Bytes of output to keep: the beginning and the end. */
   maxOutputSize: count,
 };
 
@@ -94,7 +99,7 @@ export type CommandConfig = Fields<typeof commandFields> &
 
 const policyKeys = Object.keys(policyFields);
 const serverKeys = ['command', 'args', 'env', 'cwd', 'url', 'headers', 'tools', ...policyKeys];
-/** Keys that MCP hosts use for themselves. They are ignored. */
+/** Keys that MCP hosts use for themselves. They are ignored, except that a server with `disabled: true` is left out. */
 const hostKeys = [
   'type',
   'transport',
@@ -151,7 +156,7 @@ export function serversIn(root: Entry): Entry {
   return servers;
 }
 
-/** How to connect to one of them. Other keys are ignored. */
+/** How to connect to this server. Keys that do not concern the connection are ignored. */
 export function targetIn(server: Entry): Target {
   server.object();
   const name = server.topic;
@@ -248,9 +253,10 @@ function schemaIn(entry: Entry): JsonObject {
   return schema;
 }
 
-/** `{name}` is a placeholder, and `{{name}}` is the literal text `{name}`. */
+/** `{name}` is a placeholder (second group), and `{{name}}` is the literal text `{name}` (first group). */
 export const placeholder = /\{\{(\w+)\}\}|\{(\w+)\}/g;
 
+/** Throws on a placeholder without a property in the schema. `${NAME}` is an environment variable and not checked. */
 function checkPlaceholders(entry: Entry, { properties }: JsonObject): void {
   const known = Object.keys((properties ?? {}) as JsonObject);
   for (const [, , name] of entry.text().replaceAll(variable, '').matchAll(placeholder))

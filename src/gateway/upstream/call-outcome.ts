@@ -1,4 +1,6 @@
-/** The outcome of an upstream call as a JSON value for the journal, and the outcome of the task that follows from it. */
+/**
+ * The outcome of an upstream call as a JSON value for the journal, and the outcome of the task that follows from it.
+ */
 
 import { relatedTaskKey } from '../../dialects/2025-11-25/names.ts';
 import { serverInfoKey } from '../../dialects/2026-07-28/names.ts';
@@ -25,6 +27,7 @@ export type UpstreamOutcome =
   | { readonly kind: 'unreachable'; readonly why: string }
   /** The connection broke during the call. The upstream may have executed it. */
   | { readonly kind: 'broken'; readonly why: string }
+  /** The upstream answered with an error, or its task was cancelled or lost. */
   | { readonly kind: 'failed'; readonly outcome: Failed };
 
 /** Thrown if there is no connection to an upstream. */
@@ -67,7 +70,10 @@ export function outcomeOfError(error: unknown): UpstreamOutcome {
   return lost(error instanceof MalformedAnswer ? why : `The gateway failed during the call: ${why}`);
 }
 
-/** The result of the task. Throws if the call has none. */
+/**
+ * The result of the task: that of the call, or an error result if the call never reached the upstream. Otherwise throws
+ * `CallEnded`. `what` names the call in messages.
+ */
 export function resultFrom(ending: UpstreamOutcome, what: string): JsonObject {
   switch (ending.kind) {
     case 'result':
@@ -87,6 +93,7 @@ export function resultFrom(ending: UpstreamOutcome, what: string): JsonObject {
   }
 }
 
+/** The outcome of a task whose handler threw this error. */
 export function failureOfCall(error: unknown): Failed {
   return error instanceof CallEnded ? error.outcome : failureOf(error);
 }

@@ -1,6 +1,6 @@
 /**
- * The connection to an upstream, and the upstream's lists. A lost connection is opened again with a growing backoff. The
- * lists are kept while the upstream is unreachable.
+ * The connection to an upstream, and the upstream's lists. A lost connection is opened again with a growing backoff.
+ * The lists are kept while the upstream is unreachable.
  */
 import { Client, type Transport } from '@modelcontextprotocol/client';
 import type { CallRegistry } from '../../client/call-registry.ts';
@@ -40,6 +40,7 @@ export interface ConnectionParts {
   readonly target: Target;
   readonly version: string;
   readonly registry: CallRegistry;
+  /** Answers a question that the upstream sends as a request of its own. */
   readonly answer: AnswerQuestion;
   /** The lists that an earlier process read. They are used until the upstream answers. */
   readonly listed: Listed | undefined;
@@ -55,13 +56,13 @@ export interface ConnectionEvents {
   notified(method: string, params: JsonObject): void;
   /** The upstream sent a log message. `callKey` is the key of the call on whose stream it came, if known. */
   logged(params: JsonObject, callKey: string | undefined): void;
-  /** A new process or session: settings made in the previous one are lost. */
+  /** The lists were read, maybe from a new process or session that has lost the settings of the previous one. */
   opened(): void;
 }
 
 const emptyLists: Listed = { capabilities: {}, tools: [], prompts: [], resources: [], resourceTemplates: [] };
 const backoff = { minMs: 250, maxMs: 30_000 };
-/** Some upstreams report changed lists after every request for a list. */
+/** The minimum time between two reads of the lists: some upstreams report a change after every read. */
 const minListIntervalMs = 1_000;
 
 export class UpstreamConnection {
@@ -73,16 +74,19 @@ export class UpstreamConnection {
   /** Clients for sessions of earlier processes that still have open tasks. */
   readonly #earlierSessions = new Map<string, Promise<TaskClient>>();
   listed: Listed;
-  /** Changes with every spawned process and every new session. */
+  /** Identifies the last opened transport. Changes with every spawned process and every new session. */
   instance = newId();
   /** The agreement of the last connection on which the lists were read; undefined until then. */
   #agreement: Agreement | undefined;
+  /** The current or last attempt to connect and to read the lists. */
   #attempt: Promise<void> | undefined;
   #refreshing: Promise<void> | undefined;
+  /** The lists have changed since the last read of them began. */
   #isOutOfDate = false;
   #listedAt = Number.NEGATIVE_INFINITY;
+  /** Why the last attempt failed. */
   #problem = 'it is not connected yet.';
-  /** The program exits when it is asked for its revision before `initialize`. */
+  /** The program exits when it is asked for its revision before `initialize`, so it is not asked. */
   #exitsOnProbe = false;
 
   constructor(parts: ConnectionParts) {
@@ -107,12 +111,12 @@ export class UpstreamConnection {
     return this.#transport instanceof ProgramTransport ? this.#transport : undefined;
   }
 
-  /** Undefined until the upstream has answered. */
+  /** Whether the upstream uses 2026-07-28. Undefined until it has answered. */
   get isModern(): boolean | undefined {
     return this.#agreement?.isModern;
   }
 
-  /** What a later process needs to resume this session. */
+  /** What a later process needs to resume this session. Undefined if there is none. */
   get session(): KnownSession | undefined {
     const { client } = this.#main;
     const sessionId = client.transport?.sessionId;
@@ -163,7 +167,7 @@ export class UpstreamConnection {
         failures = 0;
       } catch (error) {
         const problem = reasonOf(error, this.#program?.lastStderrLine);
-        // The program may have been replaced.
+        // The program may have been replaced by a version that does not exit.
         this.#exitsOnProbe = false;
         if (problem !== this.#problem && !signal.aborted) this.#parts.events.failed(problem);
         this.#problem = problem;
@@ -206,19 +210,19 @@ export class UpstreamConnection {
     return [...byId.values()];
   }
 
-  /** A client that has been connected at least once. Throws if no connection has succeeded so far. */
+  /** The main client, which may be disconnected now. Throws if no connection has succeeded so far. */
   async ready(): Promise<TaskClient> {
     if (!this.#agreement) await this.#attempt?.catch(() => {});
     if (!this.#agreement) throw new UpstreamUnreachable(this.#parts.name, this.#problem);
     return this.#main;
   }
 
-  /** The client that reaches the tasks of this session. */
+  /** A client that reaches the tasks of this session: the main client, or one that resumes the session. */
   async clientFor(session: KnownSession | undefined): Promise<TaskClient> {
     const { target } = this.#parts;
     const main = await this.ready().catch(() => this.#main);
     if (!session || !('url' in target) || main.client.transport?.sessionId === session.sessionId) {
-      // Tasks have no timeout for an unreachable server.
+      // A running task waits for its server without a timeout.
       while (!this.#agreement) {
         this.#closed.signal.throwIfAborted();
         await this.refresh();
@@ -232,6 +236,7 @@ export class UpstreamConnection {
         let known: KnownSession | undefined = session;
         const client = this.#client(() => {
           const transport = httpTransport(new URL(target.url), target, known, upstreamFetch);
+          // Only the first transport resumes the session.
           known = undefined;
           return transport;
         });
@@ -272,6 +277,7 @@ export class UpstreamConnection {
   }
 }
 
+/** The message of the root cause, with the last line that the program wrote to standard error. */
 function reasonOf(error: unknown, lastStderrLine: string | undefined): string {
   let rootCause = error as Error;
   while (rootCause.cause instanceof Error) rootCause = rootCause.cause;

@@ -8,7 +8,9 @@ import { request as httpsRequest } from 'node:https';
 import { Readable } from 'node:stream';
 import { MalformedAnswer } from '../../remote-tasks/errors.ts';
 
-/** Handles POST requests; others use the global `fetch`. `maxSize` limits answers in bytes, but not event streams. */
+/**
+ * Sends POST requests with a text; others use the global `fetch`. `maxSize` is in bytes; event streams have no limit.
+ */
 export function upstreamFetch(maxSize: number): typeof fetch {
   return (input, init) => {
     const isPost = init?.method === 'POST' && init.redirect === 'manual' && typeof init.body === 'string';

@@ -1,6 +1,6 @@
 /**
- * The lists of upstreams in a file. A gateway serves them right after its start, even if an upstream is slow to start or
- * unreachable. Failures to read or write the file are ignored.
+ * The lists of upstreams in a file. A gateway serves them right after its start, even if an upstream is slow to start
+ * or unreachable. Failures to read or write the file are ignored.
  */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -18,11 +18,11 @@ export function listCache(file: string) {
       else cached.delete(upstream);
       try {
         mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-        // Written atomically: another gateway may be starting.
+        // Written atomically: another gateway may be reading the file.
         writeFileSync(`${file}.${process.pid}`, JSON.stringify(Object.fromEntries(cached)), { mode: 0o600 });
         renameSync(`${file}.${process.pid}`, file);
       } catch {
-        // The next start waits for the upstreams.
+        // Without the file, the next start waits for the upstreams.
       }
     },
   };
@@ -37,7 +37,7 @@ function read(file: string): Map<string, Listed> {
   }
 }
 
-/** False for an upstream without capabilities: it lists nothing, so there is nothing to cache. */
+/** True for well-formed lists. False for an upstream without capabilities, because there is nothing to cache. */
 function isListed(value: unknown): boolean {
   return (
     isJsonObject(value) &&

@@ -43,6 +43,7 @@ function mostVerboseOf(levels: readonly LogLevel[]): LogLevel | undefined {
 
 // --- Sessions -----------------------------------------------------------------------------------------------
 
+/** The log streams of all sessions of 2025-11-25. */
 export class SessionLogs {
   /** The streams of sessions, and the levels that they have set. */
   readonly #sessions = new Map<LogStream, LogLevel | undefined>();
@@ -123,7 +124,9 @@ export class UpstreamLogs {
     };
   };
 
-  /** The metadata of a call to the upstream. */
+  /**
+   * The metadata for a call: the log level on 2026-07-28. On 2025-11-25, sets the level first and returns undefined.
+   */
   async metaFor(upstreamCall: UpstreamCall): Promise<JsonObject | undefined> {
     if (!this.#upstream.has('logging')) return undefined;
     // A task may start before its request knows the task id.
@@ -154,6 +157,7 @@ export class UpstreamLogs {
     return isOnlyUpstream ? logger : `${name}/${logger}`;
   }
 
+  /** The logs that receive a message of this call, or of an unknown call. */
   #recipients(upstreamCall: UpstreamCall | undefined): readonly CallLog[] {
     if (this.#open.size === 0) return [];
     if (upstreamCall) return this.#logsOf(upstreamCall);
@@ -167,6 +171,7 @@ export class UpstreamLogs {
     return [...this.#open].flatMap(([log, taskId]) => (taskId === task.id ? [log] : []));
   }
 
+  /** The call whose upstream task the message names. */
   #callOf({ _meta }: JsonObject): UpstreamCall | undefined {
     const relatedId = taskIn(_meta);
     return relatedId === undefined

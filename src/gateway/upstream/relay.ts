@@ -23,9 +23,10 @@ import {
   type UpstreamEvent,
 } from './upstream-call.ts';
 
-/** The engine's tool for all calls to an upstream, for any of its tools. */
+/** The durable tool that runs all calls to an upstream, whichever of its tools they call. */
 export function relayTool(upstream: Upstream): DurableTool {
   const name = `upstream/${upstream.name}`;
+  // The relay does the retries itself.
   const { retry: _, task, ...policy } = upstream.config.policy;
   return {
     ...durable({ ...policy, ...(task && { task }) }),
@@ -48,6 +49,7 @@ export function relayTool(upstream: Upstream): DurableTool {
 
 /** The same tool with the policy of one of the upstream's tools. */
 export function relayToolFor(base: DurableTool, upstream: Upstream, tool: string): DurableTool {
+  // The concurrency limit of a single tool is enforced with `upstream.slots`.
   const { retry: _, concurrency: _limit, joinable = true, ...policy } = upstream.policy(tool);
   const { task, retentionMs, deadlineMs } = durable(policy);
   return { ...base, task, retentionMs, deadlineMs, joinable };
@@ -61,7 +63,7 @@ const directAnswerMs = 100;
 /** Calls that started before their task was created, by the ticket in the input of the task. */
 const startedCalls = new Map<string, UpstreamCall>();
 
-/** Starts a call before its task is created. */
+/** Starts a call before its task is created. If it is not answered soon, the task takes it over with its ticket. */
 export function startBeforeTask(upstream: Upstream, call: Call): Head {
   return async (owner, signal) => {
     const upstreamCall = new UpstreamCall(owner);
@@ -113,6 +115,7 @@ function outcomeOfEnding(ending: UpstreamOutcome, what: string): Outcome {
 
 // --- The task ---------------------------------------------------------------------------------------------
 
+/** `again`: the attempt failed, and the call is sent again after this time. */
 type Event = UpstreamEvent | { readonly type: 'again'; readonly afterMs: number };
 
 class Relay {
@@ -121,6 +124,7 @@ class Relay {
   readonly #task: TaskContext;
   readonly #conversation: Conversation;
   readonly #label: string;
+  /** Whether an earlier pass may have sent the call. `from` is the first pass in which it can have been sent. */
   readonly #mayHaveStarted: (from: number) => boolean;
   #upstreamCall: UpstreamCall;
   #releaseSlot = () => {};
@@ -141,6 +145,7 @@ class Relay {
   async run(): Promise<JsonObject> {
     const task = this.#task;
     const from = await this.#acquireSlot();
+    // The upstream's task in the current attempt.
     let remote: RemoteTaskEvent | undefined;
     let event = await this.#step('call', 1, (key) => this.#start(from, key));
     for (let attempt = 1; event.type !== 'end'; ) {
@@ -160,10 +165,13 @@ class Relay {
     return resultFrom(event.ending, this.#label);
   }
 
-  /** The pass in which the call starts. A later pass does not know whether it did. */
+  /**
+   * Takes a slot of a limited tool. Returns the pass in which that was: a later pass may find that the call was sent.
+   */
   async #acquireSlot(): Promise<number> {
     const { name, isLimited = false } = this.#call;
     if (!isLimited) return 1;
+    // Stored journals contain the name of this step, so it cannot change.
     return this.#task.step('place', async ({ signal }) => {
       const slots = this.#upstream.slots.get(name);
       if (slots) this.#releaseSlot = await slots.acquire(new CancellableWait(signal));
@@ -171,6 +179,9 @@ class Relay {
     });
   }
 
+  /**
+   * Sends the call, unless it may have been sent already and is not safe to repeat. `from` 0: it may have been sent.
+   */
   #start(from: number, key: string): void {
     if (this.#upstreamCall.hasStarted) return;
     if (this.#mayHaveStarted(from) && !this.#upstream.isSafe(this.#call.name))
@@ -219,7 +230,7 @@ class Relay {
 
   // --- Questions ------------------------------------------------------------------------------------------
 
-  /** Runs concurrently with the call. */
+  /** Asks the caller a question, concurrently with the call. The answer is undefined if the caller cannot be asked. */
   async #answer(key: string, question: JsonObject): Promise<void> {
     const pending = this.#conversation.open(key);
     const answer = await this.#askCaller(key, question).catch((error: unknown) => {

@@ -57,7 +57,7 @@ export class UpstreamCall {
     return this.handle?.taskId;
   }
 
-  /** Resolves when it is known whether the call is a task of the upstream. */
+  /** Resolves when the upstream has answered with a task or a result, or the call has failed. */
   get answered(): Promise<void> {
     return this.#answered.promise;
   }
@@ -99,6 +99,7 @@ export class UpstreamCall {
     return event?.type === 'end' ? event.ending : undefined;
   }
 
+  /** Removes and returns the oldest event. Waits if there is none. */
   async next(): Promise<UpstreamEvent> {
     for (;;) {
       const event = this.#events.shift();
@@ -115,6 +116,7 @@ export class UpstreamCall {
 
   /** Passes a question of the upstream to the caller. */
   async ask({ key: name, ...question }: Question, signal: AbortSignal): Promise<Answer> {
+    // The upstream may ask again with the same key, for example if it refused the answer.
     const count = (this.#answerCounts.get(name) ?? 0) + 1;
     const key = count === 1 ? name : `${name}~${count}`;
     // A question from before a restart is in the journal already.
@@ -134,7 +136,7 @@ export class UpstreamCall {
     this.detach();
   }
 
-  /** Stops waiting. The upstream continues. */
+  /** Stops waiting. A task of the upstream continues; a call that it has not answered yet is cancelled. */
   detach(): void {
     this.handle?.detach();
     this.#detached.abort();
@@ -175,7 +177,7 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
  * upstream repeats after a restart is not asked twice.
  */
 export class Conversation extends Map<string, PromiseWithResolvers<JsonObject | undefined>> {
-  /** The answer to a question; undefined if it cannot be asked. */
+  /** The pending answer to a question, created if necessary. Resolves to undefined if the caller cannot be asked. */
   open(key: string): PromiseWithResolvers<JsonObject | undefined> {
     const answer = this.get(key) ?? Promise.withResolvers();
     this.set(key, answer);

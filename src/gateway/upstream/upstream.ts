@@ -20,6 +20,7 @@ import {
 import { type SessionLogs, UpstreamLogs } from './logs.ts';
 import type { RemoteTaskEvent, UpstreamCall } from './upstream-call.ts';
 
+/** The input of a relayed call's task. It is stored, so the names of its fields cannot change. */
 export interface Call {
   readonly name: string;
   readonly arguments: JsonObject;
@@ -53,7 +54,7 @@ export class Upstream {
   readonly isOnlyUpstream: boolean;
   /** Records of open calls only: the durable record is the task's journal. */
   readonly #registry = callRegistryInMemory((record) => record);
-  /** By the idempotency key of the call. */
+  /** By the idempotency key of the call, or the record's id if the call was resumed. */
   readonly #openCalls = new Map<string, UpstreamCall>();
   readonly #attribution = new Attribution();
 
@@ -95,6 +96,7 @@ export class Upstream {
 
   // --- Policies of tools ----------------------------------------------------------------------------------
 
+  /** The policy of the upstream, with the tool's own settings in place of the same ones. */
   policy(tool: string): Policy {
     const { policy, tools } = this.config;
     return { ...policy, ...(Object.hasOwn(tools, tool) && tools[tool]) };
@@ -121,7 +123,7 @@ export class Upstream {
     return client.request(method, params);
   }
 
-  /** Sends a call. */
+  /** Sends a call. Waits first until no question is unattributed, because the call would be another candidate. */
   send(upstreamCall: UpstreamCall, { name, arguments: input }: Call, idempotencyKey: string): void {
     void upstreamCall.start(this, async (signal) => {
       await this.#attribution.settled;
@@ -140,7 +142,7 @@ export class Upstream {
     });
   }
 
-  /** Resumes a task that an earlier process or pass has found. False if that is not possible. */
+  /** Resumes a task that the upstream created in an earlier process or pass. False if that is not possible. */
   resume(upstreamCall: UpstreamCall, call: Call, remoteTask: RemoteTaskEvent): boolean {
     // A program that the gateway spawned has exited with it.
     if ('command' in this.config.target && remoteTask.instance !== this.connection.instance) return false;
@@ -171,7 +173,7 @@ export class Upstream {
 
   // --- Questions ------------------------------------------------------------------------------------------
 
-  /** A pushed question names its task at most, never its call. */
+  /** The call that a pushed question belongs to. Such a question names the upstream's task at most, never the call. */
   async #findAsking({ taskId }: Question): Promise<UpstreamCall> {
     if (taskId !== undefined) {
       const findCall = () => this.openCalls.find((upstreamCall) => upstreamCall.taskId === taskId);
@@ -196,7 +198,10 @@ function recordOf(server: string, { name, arguments: input }: Call, remoteTask: 
 
 // --- Attribution of questions --------------------------------------------------------------------------------------
 
-/** How long a question waits until only one call is left. Then known owners get an error, and anonymous ones a guess. */
+/**
+ * How long a question with several candidates waits for other calls to end. Then it is refused if one of the owners is
+ * known, and goes to a guessed call if all are anonymous.
+ */
 const attributionTimeoutMs = { known: 30_000, anonymous: 2_000 };
 
 export class NotAttributed extends HoldfastError {
@@ -210,6 +215,7 @@ export class NotAttributed extends HoldfastError {
 
 /** A question that waits for its call. */
 interface Waiting {
+  /** Settles the question if its call can be determined now. */
   readonly check: () => void;
   /** Calls that other questions were attributed to in the meantime. */
   readonly attributed: Set<UpstreamCall>;
@@ -235,7 +241,7 @@ export class Attribution {
     for (const { check } of this.#waiting) check();
   }
 
-  /** The candidate that asks. Candidates are in the order of their start. */
+  /** Resolves to the call that asks. `candidates` returns the possible calls in the order of their start. */
   async attribute(candidates: () => readonly UpstreamCall[]): Promise<UpstreamCall> {
     const { promise, resolve, reject } = Promise.withResolvers<UpstreamCall>();
     const check = () => {
