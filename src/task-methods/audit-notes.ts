@@ -9,10 +9,13 @@ import type { Actor } from '../ports/audit.ts';
 import type { Caller } from './caller.ts';
 
 type Who = Pick<Caller, 'dialect' | 'session'>;
+/** Anything with an optional audit log. */
 type Recording = { readonly recorder?: AuditRecorder | undefined };
 
+/** Maximum length of a requested task id in an audit entry, in characters. */
 const maxIdLength = 128;
 
+/** The caller as audit entries contain it. The session is hashed, because its id works like a password. */
 export function actorOf({ dialect, session }: Who): Actor {
   return {
     by: 'caller',
@@ -21,7 +24,10 @@ export function actorOf({ dialect, session }: Who): Actor {
   };
 }
 
-/** Records that a caller received the outcome of a task. A cancelled task has none. */
+/**
+ * Records that a caller received the outcome of a task; a cancelled task has none to receive. Repeated reads in the
+ * same session are only counted for a while.
+ */
 export function noteRead({ recorder }: TaskService, root: Task, who: Who): void {
   if (!recorder || root.phase !== 'done' || root.outcome.kind === 'cancelled') return;
   const key = who.session ? `${root.id} ${who.session}` : root.id;
@@ -30,7 +36,10 @@ export function noteRead({ recorder }: TaskService, root: Task, who: Who): void 
   recorder.note(key, { action: 'result-read', owner, taskId: id, tool, ...actorOf(who) });
 }
 
-/** Records it if the answer contains the outcome, which depends on the dialect. */
+/**
+ * Records a read if `shown`, the answer to the caller, contains the outcome (in some dialects it does). Returns
+ * `shown`.
+ */
 export function noteReadIn(shown: JsonObject, requests: TaskService, tree: TaskTree, who: Who): JsonObject {
   if ('result' in shown || 'error' in shown) noteRead(requests, tree.root, who);
   return shown;
@@ -47,17 +56,18 @@ export function noteDenied({ recorder }: TaskService, caller: Caller, taskId: st
   });
 }
 
-/** Makes any requested id storable: it may be long, and some databases reject lone surrogates and zero characters. */
+/** Makes a requested id storable: it may be too long, and some databases reject lone surrogates and zero characters. */
 function storable(id: string): string {
   return id.slice(0, maxIdLength).toWellFormed().replaceAll('\0', '\ufffd');
 }
 
+/** Records a request for a task that the caller cannot see, and returns the refusal for the caller. */
 export function denied(requests: TaskService, caller: Caller, taskId: string, method: string): Refusal {
   noteDenied(requests, caller, taskId, method);
   return refusal('TASK_NOT_FOUND', taskId);
 }
 
-/** Records a request that was refused unread, or because its session belongs to another owner. */
+/** Records a request without a valid token, or for a session of another owner. `owner` is null if it is unknown. */
 export function noteRefused({ recorder }: Recording, owner: Owner | null, reason: string): void {
   recorder?.refuse({ action: 'denied', owner, taskId: null, by: 'caller', reason });
 }

@@ -19,12 +19,12 @@ import { TaskQuota } from './task-quota.ts';
 export type Spending = 'calls' | 'reads' | 'results' | 'lists';
 
 const minuteMs = 60_000;
-/** This many polls of one task per minute are always allowed, even with a long poll interval. */
+/** This many polls of one task per minute are always allowed, whatever its poll interval. */
 const alwaysAllowedPolls = 600;
-/** When a client should try again after the server was full. */
+/** `Retry-After` for a refusal because the whole server has too many subscriptions. */
 const fullRetryAfterMs = 5_000;
 
-/** Provides the clock, and receives refusals. */
+/** Provides the clock, and receives refusals and suspicions. */
 export interface LimiterHost {
   readonly clock: Clock;
   readonly observer: Pick<Observer, 'refused' | 'suspicious'>;
@@ -36,10 +36,12 @@ export class RateLimiter {
   readonly #host: LimiterHost;
   readonly #quota: TaskQuota;
   readonly #spent: Readonly<Record<Spending, MinuteCounts>>;
-  /** By owner and address. */
+  /** Requests for tasks that the caller cannot see, by owner, and by address for callers without a token. */
   readonly #misses: MinuteCounts;
+  /** By task id. */
   readonly #polls: MinuteCounts;
   readonly #subscriptions = new Map<Owner, number>();
+  /** The number of open subscriptions of all owners. */
   #subscriptionsInAll = 0;
 
   constructor(limits: Limits, host: LimiterHost) {
@@ -52,14 +54,14 @@ export class RateLimiter {
     this.#polls = counts();
   }
 
-  /** Counts a request, and refuses it if the owner exceeds the rate. */
+  /** Counts a request, and throws if the owner exceeds the limit for this minute. */
   spend(owner: Owner, kind: Spending): void {
     const limit = `${kind}PerMinute` as const;
     const minute = this.#spent[kind].add(owner);
     if (minute.count > this.limits[limit]) this.#refuse(owner, limit, this.#leftOf(minute));
   }
 
-  /** Creates a task, or refuses it if the quota of the owner or of the server is exhausted. */
+  /** Runs `create`, which stores one task, or rejects if the quota of the owner or of the server is exhausted. */
   createTask<T>(requests: TaskService, owner: Owner, create: () => Promise<T>): Promise<T> {
     return this.#quota.create(requests, owner, create).catch((error: unknown) => {
       if (error instanceof OverLimit) this.#note(owner, error);
@@ -68,8 +70,8 @@ export class RateLimiter {
   }
 
   /**
-   * Counts a request for a task that the caller cannot see, and refuses it after too many. Whether the task exists affects
-   * neither the count nor the answer. A caller is never refused a task that it can see.
+   * Counts a request for a task that the caller cannot see, and throws after too many. Whether the task exists affects
+   * neither the count nor the error. Requests for tasks that the caller can see are never refused for this reason.
    */
   recordMiss({ owner, address }: Pick<Caller, 'owner' | 'address'>): void {
     const max = this.limits.failedReadsPerMinute;
@@ -87,7 +89,10 @@ export class RateLimiter {
     if (minute.count > max) this.#refuse(owner, 'failedReadsPerMinute', this.#leftOf(minute));
   }
 
-  /** Counts a poll of a task by its owner. If there are far too many, polls are answered only at the pace of the hint. */
+  /**
+   * Counts a poll of a task by its owner. After far too many in a minute, throws for all polls except one per poll
+   * interval, until the minute is over.
+   */
   recordPoll(task: Task): void {
     const { pollsPerHint } = this.limits;
     const { clock } = this.#host;
@@ -104,7 +109,7 @@ export class RateLimiter {
     minute.notBefore = at + hintMs;
   }
 
-  /** Counts a subscription, or refuses it. Returns a function that ends it. */
+  /** Counts an open subscription, or throws if there are too many. Returns a function to call once when it ends. */
   subscribe(owner: Owner): () => void {
     const { subscriptionsPerOwner, subscriptions } = this.limits;
     const open = this.#subscriptions.get(owner) ?? 0;
@@ -130,6 +135,7 @@ export class RateLimiter {
     quietly(() => this.#host.observer.refused('sessionsPerOwner'));
   }
 
+  /** How many milliseconds are left of a minute. */
   #leftOf({ until }: Minute): number {
     return until - this.#host.clock.monotonic();
   }
@@ -151,24 +157,25 @@ export class RateLimiter {
   }
 }
 
-/** The count of one key. Times are by the monotonic clock. */
+/** The count of one key in its current minute. Times are by the monotonic clock. */
 interface Minute {
   readonly until: number;
   count: number;
-  /** Polls before this time are refused. */
+  /** Polls before this time are refused. Undefined until the task is polled too often. */
   notBefore?: number;
 }
 
 /** Counts by key. The minute of a key starts with its first count. */
 class MinuteCounts {
   readonly #clock: Clock;
-  /** Oldest first. */
+  /** By the start of the minute, oldest first. */
   readonly #minutes = new Map<string, Minute>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
+  /** Adds one to the count of a key and returns its current minute. */
   add(key: string): Minute {
     const now = this.#clock.monotonic();
     const known = this.#minutes.get(key);
@@ -185,4 +192,5 @@ class MinuteCounts {
   }
 }
 
+/** Beyond this number of keys, the oldest one is forgotten, which limits the memory. */
 const maxKeys = 10_000;

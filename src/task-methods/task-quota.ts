@@ -1,25 +1,31 @@
 /**
- * Limits the number of tasks per owner and in total. A process counts the tasks in the store from time to time, and adds
- * those that it creates between two counts. Between two counts it creates only a small share of the remaining quota, so
- * that several processes together stay within the limit. Near a limit that share is one task, which is stored before the
- * next count.
+ * Limits the number of tasks per owner and in total. A process counts the tasks in the store from time to time, and
+ * adds those that it creates between two counts. Between two counts it creates only a small share of the remaining
+ * quota, so that several processes together stay within the limit. Near a limit that share is a single task: the next
+ * one is created only after that task is stored and counted.
  */
 import type { TaskService } from '../engine/task-service.ts';
 import type { Owner } from '../model/task.ts';
 import { type Limits, overLimit } from './limits.ts';
 
-/** How long a count is used. */
+/** How long a count is used before the tasks are counted again. */
 const usedForMs = 30_000;
-/** The same for a count of all tasks near the limit: refusals must not cause more counts. */
+/**
+ * The same for a count of all tasks near the limit. A shorter time, so that callers notice earlier that there is room
+ * again; refusals in between do not count again.
+ */
 const fullForMs = 5_000;
 /** The share of the remaining quota that one process may create between two counts. */
 const share = 1 / 32;
-/** For all tasks: at least this share of their limit, because counting all of them takes long. */
+/**
+ * The same for all owners together is at least this share of the whole limit, because counting all tasks takes long.
+ */
 const shareOfAll = 1 / 1_000;
-/** Owners with more than this share of the limit of all tasks cannot use its reserved tenth. */
+/** The last tenth of the limit of all tasks is reserved for owners that have at most this share of it. */
 const modestShare = 1 / 1_000;
+/** The share of the limit of all tasks that every owner can use. */
 const unreserved = 0.9;
-/** The maximum number of owners with a cached count. */
+/** The maximum number of cached counts. Beyond it, all are dropped. */
 const maxOwners = 10_000;
 
 const kinds = ['live', 'stored'] as const;
@@ -29,19 +35,22 @@ type Numbers = Readonly<Record<Kind, number>>;
 interface Counted extends Numbers {
   /** By the monotonic clock. */
   readonly at: number;
-  /** How many this process may create until it counts again. */
+  /** How many tasks this process may create until it counts again. */
   readonly share: number;
-  /** How many it has created. */
+  /** How many tasks it has created since the count. */
   created: number;
 }
 
 export class TaskQuota {
   readonly #limits: Limits;
+  /** The limits for one owner. */
   readonly #own: Numbers;
+  /** The limits for all owners together. */
   readonly #all: Numbers;
   readonly #isUnlimited: boolean;
-  /** By owner; all tasks under undefined. */
+  /** The last count of each owner; the key undefined is for all tasks. */
   readonly #counted = new Map<Owner | undefined, Counted>();
+  /** Counts that have not returned yet, by the same keys. */
   readonly #counting = new Map<Owner | undefined, Promise<void>>();
   /** Tasks that are being stored. */
   readonly #creating = new Set<Promise<unknown>>();
@@ -54,7 +63,7 @@ export class TaskQuota {
     this.#isUnlimited = !numbers.some(Number.isFinite);
   }
 
-  /** Creates a task of this owner, or refuses it if a limit is reached. */
+  /** Runs `create`, which stores a task of this owner, or throws if a limit is reached. Counts first if necessary. */
   async create<T>(requests: TaskService, owner: Owner, create: () => Promise<T>): Promise<T> {
     if (this.#isUnlimited) return create();
     for (let isRecounted = false; ; ) {
@@ -62,7 +71,7 @@ export class TaskQuota {
       const all = this.#counted.get(undefined);
       const { monotonic: now } = requests;
       const full = own && kinds.find((kind) => own[kind] + own.created >= this.#own[kind]);
-      // Count again before a refusal: some tasks of the owner may have ended.
+      // Refuses only after a count of its own: since the last one, some tasks of the owner may have ended.
       if (full && isRecounted) throw overLimit(this.#limits, `${full}TasksPerOwner`);
       if (!own || full || own.created >= own.share || now - own.at > usedForMs) {
         await this.#count(requests, owner);
@@ -83,23 +92,24 @@ export class TaskQuota {
     }
   }
 
+  /** Throws if the owner cannot have another task because there are too many tasks of all owners. */
   #refuseIfFull(own: Counted, all: Counted, now: number): void {
     for (const kind of kinds) {
       const max = this.#all[kind];
       const limit = own[kind] + own.created > max * modestShare ? max * unreserved : max;
-      // The caller cannot make room, only try again later.
+      // The caller cannot make room, so the error contains the time until the next count: at least a second.
       if (all[kind] + all.created >= limit)
         throw overLimit(this.#limits, `${kind}Tasks`, Math.max(1_000, this.#usedUntil(all) - now));
     }
   }
 
-  /** How long a count of all tasks is used. */
+  /** The time, by the monotonic clock, until which a count of all tasks is used. */
   #usedUntil(all: Counted): number {
     const isNearlyFull = kinds.some((kind) => all[kind] >= this.#all[kind] * unreserved);
     return all.at + (isNearlyFull ? fullForMs : usedForMs);
   }
 
-  /** Concurrent calls share one count. */
+  /** Counts the tasks of an owner, or of all without `owner`. Concurrent calls share one count. */
   #count(requests: TaskService, owner: Owner | undefined): Promise<void> {
     const counting =
       this.#counting.get(owner) ??
@@ -109,12 +119,12 @@ export class TaskQuota {
   }
 
   async #countNow(requests: TaskService, owner: Owner | undefined): Promise<void> {
-    // The count would miss tasks that are not stored yet.
+    // Wait for tasks that are being stored: the count would miss them.
     await Promise.allSettled(this.#creating);
     const limits = owner === undefined ? this.#all : this.#own;
     const at = requests.monotonic;
     const count = async (kind: Kind) => {
-      // For an owner without a limit it only matters whether it has few tasks.
+      // For an owner without its own limit, count only far enough to know whether it may use the reserved tenth.
       const upTo =
         owner === undefined || Number.isFinite(limits[kind])
           ? limits[kind]

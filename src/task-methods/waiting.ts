@@ -8,20 +8,21 @@ import type { CommittedChange } from '../ports/store.ts';
 import type { StoreError } from '../ports/store-errors.ts';
 import { runtime } from '../runtime/runtime.ts';
 
-/** What ends a wait in addition to the end of the task. */
+/** What ends a wait, apart from the end of the task and questions. */
 export interface WaitOptions {
-  /** The request was cancelled, or its connection closed. */
+  /** Aborted when the request is cancelled or its connection closes. Ends the wait. */
   readonly signal: AbortSignal;
-  /** The maximum length of the wait. */
+  /** The maximum length of the wait. Undefined for no maximum. */
   readonly windowMs?: number;
-  /** The start of a subtask ends the wait, too. */
+  /** If true, the start of a subtask ends the wait, too. */
   readonly untilStart?: boolean;
-  /** Selects questions that do not end the wait, because they are asked in another way. */
+  /** Returns true for a question that does not end the wait, because it reaches the client in another way. */
   readonly ignores?: (request: InputRequest) => boolean;
+  /** Called when the task itself, not a subtask, reports progress. */
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** The task did some work, but the store could not record the result. */
+/** The task did some work, but the store could not record the result, so the request fails. */
 export class ResultNotRecorded extends Unavailable {
   readonly #error: StoreError;
 
@@ -36,16 +37,27 @@ export class ResultNotRecorded extends Unavailable {
   }
 }
 
+/**
+ * Why a wait ended:
+ * - `done`: the task finished or was removed
+ * - `asked`: a task of the tree has an open question
+ * - `started`: the task started a subtask (only with `untilStart`)
+ * - `elapsed`: `windowMs` passed
+ * - `aborted`: the signal fired
+ */
 export type Waited = 'done' | 'asked' | 'started' | 'elapsed' | 'aborted';
 
-/** Resolves with the first event that ends the wait. The task is kept alive during the wait. */
+/**
+ * Waits for a root task and resolves with the first event that ends the wait. During the wait it renews the time for
+ * which the task is kept for its request. Rejects with `ResultNotRecorded`.
+ */
 export async function waitFor(requests: TaskService, id: TaskId, options: WaitOptions): Promise<Waited> {
   const { signal, windowMs, untilStart = false, ignores, onProgress } = options;
   const { promise, resolve, reject } = Promise.withResolvers<Waited>();
   // The promise may reject before it is awaited.
   promise.catch(() => {});
   const onAbort = () => resolve('aborted');
-  // The event does not contain the question, so read the task.
+  // The event does not contain the question that `ignores` needs, so read the tasks.
   const checkAgain = async () => {
     const found = await check(requests, id, options).catch(() => undefined);
     if (found) resolve(found);
@@ -79,7 +91,10 @@ export async function waitFor(requests: TaskService, id: TaskId, options: WaitOp
   }
 }
 
-/** Resolves when the task is done or the signal fires. Unlike `waitFor` it does not keep the task alive. */
+/**
+ * Resolves when the task, which may be a subtask, is done or removed, or when the signal fires. Unlike `waitFor`, it
+ * does not renew the time for which the task is kept for a request.
+ */
 export async function untilDone(
   requests: TaskService,
   { id, rootId }: Pick<Task, 'id' | 'rootId'>,
@@ -107,7 +122,7 @@ export async function untilDone(
   }
 }
 
-/** Checks for events before the watch started. */
+/** Finds an event from before the watch started by reading the tree. Undefined if nothing ends the wait yet. */
 async function check(
   requests: TaskService,
   id: TaskId,

@@ -8,8 +8,9 @@ import type { ObservedCall, ObservedPass } from '../ports/observer.ts';
 import type { Database, ToolVersion } from '../ports/queue.ts';
 import { runtime } from '../runtime/runtime.ts';
 
-/** Gauges do not count beyond this. */
+/** The gauges count at most this many tasks per database. */
 const maxBacklog = 10_000;
+/** Upper bounds of histogram buckets, in seconds: for steps and delays, and for whole tasks. */
 const quick = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const slow = [0.1, 0.5, 1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400];
 
@@ -24,7 +25,10 @@ const gauges = {
 } as const;
 const gaugeKeys = Object.keys(gauges) as (keyof typeof gauges)[];
 
-/** Events that each increment one counter. */
+/**
+ * Events that each increment one counter, by the key of the counter. A task has `rested` if its worker was lost before
+ * it recorded anything, which counts as a recovery.
+ */
 const countedEvents = {
   created: 'created',
   rested: 'recoveries',
@@ -66,6 +70,7 @@ export class Metrics {
     this.#meter = meter;
   }
 
+  /** Includes a database in the gauges. Returns a function that removes it. */
   opened(database: Database, tools: readonly ToolVersion[]): () => void {
     if (!this.#isRegistered) this.#register(this.#meter());
     this.#isRegistered = true;
@@ -73,6 +78,7 @@ export class Metrics {
     return () => this.#databases.delete(database);
   }
 
+  /** Counts one event of a committed write of this process. */
   happened(event: TaskEvent, { task, at }: TaskWrite): void {
     const { tool } = task;
     if (event.type in countedEvents)
@@ -100,6 +106,7 @@ export class Metrics {
     };
   }
 
+  /** All metrics in the text format of Prometheus. */
   async text(): Promise<string> {
     const values = await this.#readGauges();
     const lines = [
@@ -110,6 +117,7 @@ export class Metrics {
     return `${lines.join('\n')}\n`;
   }
 
+  /** Measures one attempt. Attempts after the first count as retries. */
   async #attempt({ attempt }: ObservedCall, labels: Labels, run: () => unknown): Promise<unknown> {
     if (attempt > 1) this.counts.retries.add(labels);
     const from = runtime.monotonic();
@@ -120,7 +128,7 @@ export class Metrics {
     }
   }
 
-  /** Skips databases that cannot be read now. */
+  /** Reads the current values. Databases that cannot be read now are skipped. */
   async #readGauges(): Promise<Record<keyof typeof gauges, number>> {
     const reads = [...this.#databases].map(([database, tools]) =>
       database.queue.backlog(tools, maxBacklog).catch(() => undefined),
@@ -137,6 +145,7 @@ export class Metrics {
     };
   }
 
+  /** Registers all metrics with the OpenTelemetry API. */
   #register(meter: Meter): void {
     for (const one of Object.values(this.counts))
       meter.createObservableCounter(one.name, { description: one.help }).addCallback((result) => {
@@ -157,14 +166,14 @@ export class Metrics {
 
 type Labels = Readonly<Record<string, string>>;
 
-/** A counter for each set of labels. */
+/** A counter with one value for each set of labels. */
 function count(name: string, help: string) {
   const values = new Map<string, { readonly labels: Labels; value: number }>();
   const add = (labels: Labels) => valueUnder(values, labels, () => ({ labels, value: 0 })).value++;
   return { name, help, values, add };
 }
 
-/** A histogram of durations in seconds, for each set of labels. */
+/** A histogram of durations with one set of buckets for each set of labels. `bounds` are in seconds, `add` takes ms. */
 function durations(name: string, help: string, bounds: readonly number[]) {
   const empty = (labels: Labels) => ({ labels, buckets: bounds.map(() => 0), sum: 0, count: 0 });
   const values = new Map<string, ReturnType<typeof empty>>();
@@ -190,7 +199,7 @@ function durations(name: string, help: string, bounds: readonly number[]) {
   };
 }
 
-/** The value for these labels, created on first use. */
+/** The value for these labels, created on first use. All labels of one metric must have the same names in one order. */
 function valueUnder<T>(values: Map<string, T>, labels: Labels, create: () => T): T {
   const key = Object.values(labels).join('\n');
   const found = values.get(key) ?? create();
@@ -209,6 +218,7 @@ function countLines({ name, help, values }: ReturnType<typeof count>): string[] 
 
 function durationLines({ name, help, bounds, values }: ReturnType<typeof durations>): string[] {
   const metric = `${underscored(name)}_seconds`;
+  // Buckets are counted separately here; in the text format each one includes all smaller ones.
   const rows = [...values.values()].flatMap(({ labels, buckets, sum, count }) => {
     let below = 0;
     const counted = bounds.map((bound, n) => {

@@ -7,16 +7,18 @@ import { Metrics } from './metrics.ts';
 import { Traces } from './traces.ts';
 
 export interface TelemetryOptions {
-  /** How spans contain owners: as the first 16 digits of a SHA-256 hash (the default), in plain text, or not at all. */
+  /** How spans show owners: the first 16 hex digits of a SHA-256 hash (the default), plain text, or not at all. */
   readonly owner?: 'hashed' | 'plain' | 'none';
-  /** The default is the provider that is registered with the API, if there is one. */
+  /** Creates the spans. The default is the provider that is registered with the OpenTelemetry API, if there is one. */
   readonly tracerProvider?: TracerProvider;
+  /** Receives the metrics. The default is the registered one, too. */
   readonly meterProvider?: MeterProvider;
 }
 
-/** An observer that always keeps metrics. */
+/** An observer that always has `metrics`. */
 export type Telemetry = Observer & Required<Pick<Observer, 'metrics'>>;
 
+/** The name of the tracer and of the meter. */
 const name = 'holdfast';
 
 const ownerFormats: Record<NonNullable<TelemetryOptions['owner']>, (owner: Owner) => string | undefined> = {
@@ -35,7 +37,7 @@ export function telemetry(options: TelemetryOptions = {}): Telemetry {
   const traces = new Traces(tracer, ownerFormats[owner]);
   const counters = new Metrics(() => (meterProvider ?? metrics).getMeter(name));
   const { counts } = counters;
-  /** Tasks that were taken over from a lost worker and whose next pass has not begun. */
+  /** Tasks that lost their worker and have not begun another pass. The span of that pass is marked as recovered. */
   const recovered = new Set<TaskId>();
 
   return {

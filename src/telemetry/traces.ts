@@ -1,6 +1,6 @@
 /**
- * One trace for each call: the task's span below its caller's; passes, steps, questions and subtasks below the task.
- * Steps are children of the task and only linked to their pass, because the span of a pass is lost if its process dies.
+ * One trace for each call: the task's span is a child of its caller's span; passes, steps, questions and subtasks are
+ * below the task. Steps are only linked to their pass, because the span of a pass is lost if its process dies.
  * Spans never contain arguments, answers or results.
  */
 import {
@@ -26,7 +26,7 @@ import { formatTraceParent, noSpan, parseTraceParent, type TaskTrace } from '../
 import type { TaskWrite } from '../ports/change.ts';
 import type { ObservedCall, ObservedPass } from '../ports/observer.ts';
 
-/** How passes end that must discard their work. */
+/** The ends of passes that count as errors. */
 const failedEnds: ReadonlySet<string> = new Set(['changed', 'lost', 'superseded']);
 
 export class Traces {
@@ -38,7 +38,9 @@ export class Traces {
     this.#formatOwner = formatOwner;
   }
 
-  /** Adds the trace of a new task to its origin: below its caller's span, or else below the active span. */
+  /**
+   * Adds the trace of a new task to its origin. The task's span is a child of its caller's, or else of the active span.
+   */
   origin(origin: Origin, tool: string): Origin {
     const active = context.active();
     const caller = contextOf(origin.trace) ?? active;
@@ -46,22 +48,24 @@ export class Traces {
     const span = this.#tracer.startSpan(`task ${tool}`, { attributes: { 'holdfast.tool': tool } }, caller);
     const own = span.spanContext();
     if (!isSpanContextValid(own)) return origin;
-    // This process creates no spans. Other processes may, and continue the caller's trace.
+    // The same id means that no telemetry creates spans here. Other processes may, and then continue the caller's
+    // trace.
     if (own.spanId === above?.spanId) return { ...origin, trace: origin.trace ?? traceOf(own) };
     if (!span.isRecording()) return { ...origin, trace: traceOf(own) };
+    // The process that finishes the task exports a span with this id, so this one is not ended: see below.
     if (takesIds(span)) return { ...origin, trace: traceOf(own, above?.spanId ?? noSpan) };
     span.end();
     return { ...origin, trace: traceOf(own) };
   }
 
-  /** `writes` are all writes of the same commit. */
+  /** Exports the spans of questions and tasks when they end. `writes` are all writes of the same commit. */
   happened(event: TaskEvent, write: TaskWrite, writes: readonly TaskWrite[]): void {
     if (!write.task.origin.trace) return;
     if (event.type === 'answered' || event.type === 'withdrawn') this.#settled(write, event.key);
     else if (event.type === 'finished') this.#finished(write, writes);
   }
 
-  /** Undefined for a task without a trace. */
+  /** Starts the span of a pass. Undefined for a task without a trace. `recovered`: the last worker was lost. */
   passBegan(task: Task, recovered: boolean): ObservedPass | undefined {
     const below = contextOf(task.origin.trace);
     if (!below) return undefined;
@@ -90,7 +94,7 @@ export class Traces {
     const span = this.#tracer.startSpan(`${kind} ${name}`, { attributes, links }, below);
     try {
       const value = await context.with(trace.setSpan(below, span), run);
-      // Only the last check of a condition has a span: a wait of several days would otherwise create thousands.
+      // A check of a condition that is not met yet has no span: a wait of several days would create thousands.
       if (kind === 'step' || (value !== undefined && value !== null && value !== false)) span.end();
       return value;
     } catch (error) {
@@ -102,6 +106,7 @@ export class Traces {
     }
   }
 
+  /** Exports the span of a question, from when it was asked. */
   #settled({ task, at }: TaskWrite, key: string): void {
     const input = (task.inputs as readonly InputRecord[]).find((one) => one.key === key);
     if (!input) return;
@@ -111,6 +116,7 @@ export class Traces {
     this.#tracer.startSpan(`ask ${key}`, options, below).end(new Date(at));
   }
 
+  /** Exports the span of a task and, for a subtask, the span of its start. */
   #finished({ task }: TaskWrite, writes: readonly TaskWrite[]): void {
     if (task.phase !== 'done') return;
     const outcome = outcomeWord(task.outcome);
@@ -126,7 +132,8 @@ export class Traces {
     if (outcome === 'error' || outcome === 'failure' || outcome === 'lost')
       span.setStatus({ code: SpanStatusCode.ERROR });
     span.end(new Date(task.finishedAt));
-    // The commit that ends a subtask also writes its parent. The span above a subtask is that of its start.
+    // The span of a subtask is a child of a span `start`, which is a child of the parent's span. The commit that ends a
+    // subtask also writes its parent, so `writes` contains the parent's trace.
     const starter = writes.find((one) => one.task.id === task.parentId)?.task.origin.trace;
     const below = starter && spanContextOf(starter);
     if (below) this.#exportable(`start ${task.tool}`, above, below, { startTime }).end(startTime);
@@ -134,7 +141,8 @@ export class Traces {
 
   /** Creates a span with these ids, which another process may have generated. */
   #exportable(name: string, own: SpanContext, parent: SpanContext | undefined, options: SpanOptions): Span {
-    // Without a parent, the span is created below itself, so that it has the right trace and the right sampling.
+    // Without a parent, the span is first created as its own child, so that it gets the right trace id and sampling.
+    // The parent is removed below.
     const above = { ...(parent ?? own) };
     const span = this.#tracer.startSpan(name, options, trace.setSpanContext(ROOT_CONTEXT, above));
     if (span.isRecording() && takesIds(span)) {
@@ -144,6 +152,7 @@ export class Traces {
     return span;
   }
 
+  /** The attributes of spans about a task. */
   #about({ id, tool, owner, origin }: Task): Attributes {
     const formatted = this.#formatOwner(owner);
     return {
@@ -158,15 +167,15 @@ export class Traces {
 // --- Spans that outlive processes ---------------------------------------------------------------------------
 
 /*
- * The id of a task's span is stored in the task's first commit. The process that ends the task exports the span, so that
- * no span that others refer to is lost with a killed process.
+ * The id of a task's span is stored in the task's first commit. The process that finishes the task exports the span, so
+ * that a killed process does not lose a span that is the parent of others.
  *
  * The OpenTelemetry API cannot create a span with a given id. In OpenTelemetry's own SDK, a span is exported with the
- * context object that it returns, so we overwrite the ids in that object. With SDKs of other vendors the span of a task
- * is exported when the task is created, and does not contain its end.
+ * context object that `spanContext()` returns, so we overwrite the ids in that object. With SDKs of other vendors, the
+ * span of a task is exported when the task is created, and does not show how the task ended.
  */
 
-/** The context in which a trace continues. Undefined if there is none. */
+/** The context whose new spans become children of the task's span. Undefined for a task without a valid trace. */
 function contextOf(task: TaskTrace | undefined): Context | undefined {
   const spanContext = task && spanContextOf(task);
   return spanContext && trace.setSpanContext(ROOT_CONTEXT, spanContext);
@@ -185,7 +194,7 @@ function spanContextOf({ traceparent, tracestate }: TaskTrace): SpanContext | un
   };
 }
 
-/** The trace of a task as it is stored, below the given span. */
+/** The trace to store for a task: the context of its own span, and the id of that span's parent (see `TaskTrace`). */
 function traceOf(own: SpanContext, parent?: string): TaskTrace {
   const { traceId, spanId, traceFlags: flags } = own;
   const tracestate = own.traceState?.serialize();
@@ -196,7 +205,9 @@ function traceOf(own: SpanContext, parent?: string): TaskTrace {
   };
 }
 
-/** True if the ids of this span can be overwritten, and its parent removed. */
+/**
+ * True if the ids of this span can be overwritten and its parent removed. Tries it with the span's id and restores it.
+ */
 function takesIds(span: Span): boolean {
   const given = span.spanContext();
   const { spanId } = given;

@@ -4,7 +4,7 @@ import { type CrashPoint, onCrashPoint } from '../ports/crash-point.ts';
 
 export { type CrashPoint, crashPoints } from '../ports/crash-point.ts';
 
-/** A request for a task, with defaults for everything. */
+/** A request for a task, with defaults for everything that is not given. The id is random. */
 export function aTask(overrides: Partial<NewTask> = {}): NewTask {
   return {
     id: newId(),
@@ -19,7 +19,9 @@ export function aTask(overrides: Partial<NewTask> = {}): NewTask {
   };
 }
 
-/** Kills this process with SIGKILL, like a power failure, when it reaches the crash point for the n-th time (`time`). */
+/**
+ * Kills this process with SIGKILL, like a power failure, when it reaches the crash point for the n-th time (`time`).
+ */
 export function killAt(point: CrashPoint, { time = 1 }: { readonly time?: number } = {}): void {
   let left = time;
   onCrashPoint((name) => {

@@ -1,6 +1,6 @@
 /**
- * The eight invariants of `engine/rules/transitions.ts`, checked on a set of tasks and on the effect of one commit. No
- * code here calls a rule, so that a wrong rule cannot hide itself.
+ * Checks the eight invariants that `engine/rules/transitions.ts` lists, on a set of tasks and on the effect of one
+ * commit. No code here calls a rule, so a wrong rule cannot make its own effect look right.
  */
 
 import type { Task, TaskId } from '../model/task.ts';
@@ -8,7 +8,7 @@ import type { Change } from '../ports/change.ts';
 
 export type Tasks = ReadonlyMap<TaskId, Task>;
 
-/** Describes every violation by these tasks. Empty if there is none. */
+/** Describes every violation in a complete set of tasks. Empty if there is none. */
 export function brokenInvariants(tasks: Tasks): string[] {
   const broken: string[] = [];
   const children = Map.groupBy(tasks.values(), (task) => task.parentId);
@@ -51,7 +51,7 @@ export function brokenInvariants(tasks: Tasks): string[] {
   return broken;
 }
 
-/** Describes every violation by a commit, given the tasks before and after it. */
+/** Describes every violation by one commit, given all tasks before and after it. Empty if there is none. */
 export function brokenByChange(before: Tasks, after: Tasks, change: Change): string[] {
   const broken: string[] = [];
   for (const [id, old] of before) {
@@ -82,7 +82,7 @@ export function brokenByChange(before: Tasks, after: Tasks, change: Change): str
   for (const { task } of change.writes) {
     if (reported.has(task.id)) broken.push(`${task.id}: was written twice in one commit`);
     reported.set(task.id, task);
-    // Observers see the writes one by one, and must never see a finished parent of a live child.
+    // Observers receive the writes one by one, so a subtask that ends must be written before its parent.
     if (task.parentId !== undefined && reported.get(task.parentId)?.phase === 'done')
       broken.push(`${task.id}: is reported after its parent has ended`);
   }

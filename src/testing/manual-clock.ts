@@ -1,6 +1,9 @@
 import type { Clock } from '../runtime/clock.ts';
 
-/** A clock that only moves when a test moves it, and then fires the timers that are due. */
+/**
+ * A clock that only moves when a test moves it, and then fires the timers that are due. All times are in milliseconds.
+ * It starts on 28 July 2026, unless `now` is given.
+ */
 export class ManualClock implements Clock {
   #now: number;
   /** How far the wall clock is ahead of the monotonic clock. */
@@ -25,19 +28,22 @@ export class ManualClock implements Clock {
     return () => this.#due.delete(entry);
   }
 
-  /** Sets the wall clock forward or back, like a time server. No time passes. */
+  /**
+   * Sets the wall clock forward (or back, if negative) by `ms`, like a time server. The monotonic clock does not move.
+   * Timers follow the wall clock.
+   */
   set(ms: number): void {
     this.#ahead += ms;
     this.jump(ms);
   }
 
-  /** Moves at once, like a machine that wakes from sleep. Timers that became due fire late. */
+  /** Moves both clocks at once, like a machine that wakes from sleep. Timers that became due see the new time. */
   jump(ms: number): void {
     this.#now += ms;
     this.advance(0);
   }
 
-  /** Moves step by step. Each timer fires at its time. */
+  /** Moves both clocks from timer to timer, so that each callback sees the time for which it was scheduled. */
   advance(ms: number): void {
     const target = this.#now + ms;
     for (;;) {

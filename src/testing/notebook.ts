@@ -1,4 +1,7 @@
-/** An in-memory set of tasks for tests of the rules. Each command runs its rule, and the change is applied. */
+/**
+ * An in-memory set of tasks for tests of the rules, shared by all tests of a file. Each function runs a rule and
+ * applies its change. `at` is the time of the command, in milliseconds.
+ */
 
 import * as rules from '../engine/rules/transitions.ts';
 import { Refusal } from '../model/errors.ts';
@@ -28,7 +31,7 @@ export const question: InputRequest = {
 };
 export const ada: InputResponse = { action: 'accept', content: { name: 'Ada' } };
 
-/** Applies the change of a command. A refusal or a broken invariant fails the test. */
+/** Applies the change of a rule and returns it. Throws for a refusal and for a broken invariant. */
 export function did(verdict: Verdict): Change {
   if (verdict instanceof Refusal) throw verdict;
   for (const { task } of verdict.writes) tasks.set(task.id, task);
@@ -46,22 +49,25 @@ export function claimed(task: Task = created(), at = 0, name = 'worker'): Claime
   return { task: next, claim: { taskId: next.id, epoch: next.epoch } };
 }
 
+/** Starts a subtask and claims it. */
 export function child(of: ClaimedTask, at = 0): ClaimedTask {
   const request = aTask({ tool: 'summarise' });
   did(rules.startChild(now(of.task), of.claim, request, at));
   return claimed(tasks.get(request.id)!, at);
 }
 
+/** Asks a question for each key. */
 export function asked(of: ClaimedTask, ...keys: string[]): Task {
   for (const key of keys) did(rules.ask(now(of.task), of.claim, { key, request: question }, 1));
   return now(of.task);
 }
 
-/** The current state of the task. */
+/** The current version of a task (not the time). */
 export function now({ id }: Task): Task {
   return tasks.get(id)!;
 }
 
+/** The task with its ancestors, nearest first, and all its descendants. */
 export function family(task: Task): Family {
   const ancestors: Task[] = [];
   for (let at = now(task); at.parentId; at = ancestors.at(-1)!) ancestors.push(tasks.get(at.parentId)!);

@@ -1,4 +1,7 @@
-/** Runs a durable tool, resource or prompt in memory for a test of its handler: with answers, a manual clock, and crashes. */
+/**
+ * Runs a durable tool, resource or prompt in memory to test its handler, with given answers, a manual clock and
+ * crashes.
+ */
 
 import type { InputOf, Schema } from '../engine/handlers/schema.ts';
 import type { DurableTool, RequestMethod, ResultOf } from '../engine/handlers/tool.ts';
@@ -19,17 +22,22 @@ import { ManualClock } from './manual-clock.ts';
 import { watchForWorkOutsideSteps } from './work-outside-steps.ts';
 
 export interface RunToolOptions {
-  /** The answer to each question, by key, or a function that returns it. If it returns undefined, the question stays open. */
+  /**
+   * The answer to each question, by key, or a function that returns it. If it returns undefined, the question stays
+   * open. A key without its suffix `~<number>` answers all questions with that key.
+   */
   readonly answers?: Readonly<
     Record<string, InputResponse | ((request: InputRequest) => InputResponse | undefined)>
   >;
-  /** Values for `task.waitForEvent(name)`. */
+  /** The value that `task.waitForEvent(name)` returns, by name. */
   readonly events?: Readonly<Record<string, Json>>;
   /** The tools that the handler starts as subtasks. */
   readonly tools?: readonly DurableTool[];
-  /** Jumps ahead whenever the task only waits for time to pass. */
+  /** The clock of the run. `runTool` moves it to the next timer whenever the task only waits for time to pass. */
   readonly clock?: ManualClock;
-  /** Ends the pass after every journal entry, so that the handler is replayed up to each entry. */
+  /**
+   * If true, each pass ends after one more journal entry, as in a crash, so the handler is replayed up to each entry.
+   */
   readonly crashAfterEveryEntry?: boolean;
 }
 
@@ -37,13 +45,18 @@ export interface ToolRun<Result = ToolResult> {
   readonly outcome: Outcome;
   /** The result that the caller gets. Throws if the task failed, was cancelled or was lost. */
   readonly result: Result;
+  /** How many times a worker ran the handler. */
   readonly passes: number;
   readonly task: Task;
 }
 
-/** The type of a tool's structured output is open: a test asserts what it expects. */
+/** The type of a tool's structured output is left open: a test asserts what it expects. */
 type RunResult<Method extends RequestMethod> = ResultOf<Method, Schema>;
 
+/**
+ * Runs the tool until its task is done. Throws if the handler asks a question without an answer, waits for something
+ * that the test does not provide, or starts asynchronous work outside its steps.
+ */
 export async function runTool<Input extends Schema | undefined, Method extends RequestMethod>(
   tool: DurableTool<Input, Schema | undefined, Method>,
   input: Input extends Schema ? InputOf<Input> : undefined,
@@ -100,13 +113,16 @@ export async function runTool<Input extends Schema | undefined, Method extends R
   } finally {
     watch.stop();
     await worker.stop();
-    // A failed run still waits for an outcome, which would keep the process alive: closing ends that wait.
+    // After a failed run, `outcome` is still pending, which would keep the process alive: closing ends that wait.
     await tasks.close();
     await database.close();
   }
 }
 
-/** Whenever the worker is idle and the tree only waits for a timer, moves the clock to the next timer. */
+/**
+ * Whenever the worker is idle and the tree only waits for a timer, moves the clock to the next timer. Throws if the
+ * tree waits for something else. Never resolves.
+ */
 async function jumpAhead(
   store: Store,
   id: string,
@@ -119,6 +135,7 @@ async function jumpAhead(
     isOver = true;
   };
   outcome.then(end, end);
+  // `idle` counts polls, about a millisecond each, at which the worker was idle.
   for (let idle = 0; !isOver; ) {
     await pause(1);
     idle = worker.isIdle ? idle + 1 : 0;

@@ -2,10 +2,11 @@
 import { createHook } from 'node:async_hooks';
 import { isInHandler } from '../engine/replay/pass-context.ts';
 
-/** These are pure computation. All other types use the event loop. */
+/** Types of async resources that only compute. All others involve timers, requests, files or the like. */
 const harmless = new Set(['PROMISE', 'TickObject', 'Microtask', 'AsyncResource', 'RANDOMBYTESREQUEST']);
 const engine = new URL('../engine/', import.meta.url).pathname;
 
+/** Starts to watch the whole process. Call `stop` at the end. */
 export function watchForWorkOutsideSteps() {
   const found = new Map<string, string>();
   const hook = createHook({
@@ -17,7 +18,7 @@ export function watchForWorkOutsideSteps() {
     },
   }).enable();
   return {
-    /** What was found so far, each with its line in the handler. */
+    /** Descriptions of the work found so far, each with the line that starts it. */
     found: () => [...found.values()],
     stop: () => hook.disable(),
   };
@@ -34,7 +35,7 @@ function wholeStack(): string {
   }
 }
 
-/** The first frame outside Node, built-in functions and this file. Undefined if it belongs to the engine. */
+/** The first frame outside Node, the runtime and this file: the code that starts the work. Undefined for the engine. */
 function callerOf(stack: string): string | undefined {
   const frames = stack
     .split('\n')

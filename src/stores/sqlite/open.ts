@@ -65,11 +65,12 @@ export interface SqliteOptions {
  * Databases up to this size are fully checked when they are opened. In larger ones, corrupt pages are found on access.
  */
 const maxCheckedBytes = 16 * 2 ** 20;
+/** The pause between attempts while another process has the file locked. */
 const busyRetryMs = 5;
 
 /**
  * Opens a task database: `memory:` or a file, which is created if it does not exist. Several processes may open the
- * same file; each must be able to write to its folder.
+ * same file; each must be able to write to its folder. Throws if acknowledged data is missing or corrupt.
  */
 export async function openSqlite(location: string, options: SqliteOptions = {}): Promise<SqliteDatabase> {
   const clock = options.clock ?? systemClock;
@@ -103,8 +104,8 @@ export async function openSqlite(location: string, options: SqliteOptions = {}):
 }
 
 /**
- * For simulations: opens a store on an existing connection, as the given instance. Omits what only a file needs (locks,
- * marks, checks).
+ * For simulations: opens a store on an existing connection, as the given instance. Skips what only a file needs (the
+ * folder, the checks for lost data) and encryption.
  */
 export function joinSqlite(
   parts: Pick<Parts, 'db' | 'place' | 'instance' | 'clock' | 'watch'>,
@@ -116,11 +117,14 @@ export function joinSqlite(
 
 interface Parts {
   readonly db: Connection;
+  /** The absolute path; undefined in memory. */
   readonly file: string | undefined;
+  /** The path or `memory:`, for messages. */
   readonly place: string;
   readonly instance: Instance;
   readonly clock: Clock;
   readonly keys: Keys | undefined;
+  /** Notices commits of other processes. Undefined in memory. */
   readonly watch: Watch | undefined;
 }
 
@@ -129,11 +133,11 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
   const cells = new Vault(db, keys, place);
   const rows = new Rows(db, cells);
   const feed = new Feed(db, rows, watch);
-  // The first mark allocates the disk space for all later ones.
+  // The first mark allocates the disk space for all later ones, which overwrite it.
   instance.mark(incarnation, transactions);
   const commands = new GroupCommit(db, place, {
     onBegin() {
-      // Discards changes of a transaction that was rolled back; they must not be delivered.
+      // Discards the writes of an earlier transaction that was rolled back, so that they are not delivered.
       rows.takeWritten();
       // Another process may have introduced a key that this one lacks.
       cells.refresh();
@@ -198,14 +202,17 @@ function assemble({ db, file, place, instance, clock, keys, watch }: Parts): Sql
   };
 }
 
-/** Runs inside a transaction, because another process may have changed the record. */
+/**
+ * Adds the current key to the encryption record, if it is new. Call it inside a transaction, because other processes
+ * may change the record.
+ */
 function introduceKey(db: Connection, keys: Keys, place: string): void {
   const vault = new Vault(db, keys, place);
   vault.change((record) => introduced(record, keys, isUnused(db)));
   vault.keepLookupSecret();
 }
 
-/** True for a file that never contained a value. */
+/** True for a file that never contained data, so that none of its values can be plain text. */
 function isUnused(db: Connection): boolean {
   const { transactions, newestCommit } = readCounter(db);
   if (transactions + newestCommit > 0) return false;
@@ -213,6 +220,7 @@ function isUnused(db: Connection): boolean {
   return tables.every((table) => db.prepare(`select 1 from ${table} limit 1`).get() === undefined);
 }
 
+/** Creates the folder of a database. Throws if it is on a network file system. */
 function prepareFolder(file: string): void {
   const folder = dirname(file);
   try {
@@ -237,14 +245,18 @@ function prepareFolder(file: string): void {
   }
 }
 
-/** SQLite treats an empty file as a new database. But an empty file that no process is creating has lost its data. */
+/**
+ * Creates a missing file. Throws for an empty one that no process is creating: it has lost its data, but SQLite would
+ * treat it as a new database.
+ */
 function refuseEmptyFile(file: string, instance: Instance): void {
   const size = () => statSync(file, { throwIfNoEntry: false })?.size;
   if (size() === undefined) {
     instance.startCreating();
     makePrivateFile(file);
   }
-  // SQLite treats one byte like none. Checked twice, because another process may just have finished creating the file.
+  // SQLite treats a file of one byte as empty, too. The size is read again at the end, because another process may have
+  // finished creating the file in between.
   const isEmpty = () => size() === 0 || size() === 1;
   if (isEmpty() && !instance.isBeingCreated() && isEmpty()) {
     throw new StoreError(
@@ -256,9 +268,10 @@ function refuseEmptyFile(file: string, instance: Instance): void {
   }
 }
 
-/** Throws if acknowledged commits are missing or a page is corrupt. */
+/** Throws if acknowledged commits are missing or a page is corrupt. Then removes the files of dead instances. */
 function checkNothingIsMissing({ db, file, instance }: Parts & { readonly file: string }): void {
   const { incarnation } = readCounter(db);
+  // The counter in the database file alone, without its write-ahead log.
   const alone = readCounterWithoutLog(file);
   if (alone && alone.incarnation !== incarnation) {
     throw new StoreError(
@@ -268,11 +281,11 @@ function checkNothingIsMissing({ db, file, instance }: Parts & { readonly file: 
       `Delete ${file}-wal and ${file}-instances to use the file as it is, or restore the database that the log belongs to.`,
     );
   }
-  // Reads the marks first. In the other order, a commit of another process in between would look like a loss.
+  // The marks must be read before the counter: otherwise a commit of another process in between would look like a loss.
   const acknowledged = instance.highestMark(incarnation);
   const { transactions, newestCommit } = readCounter(db);
   if (acknowledged > transactions) {
-    // A log that is older than the file would overwrite newer pages.
+    // If the file alone has a higher counter than with its log, the log is older and would overwrite newer pages.
     const leftovers = `${alone && alone.transactions > transactions ? `${file}-wal and ` : ''}${file}-instances`;
     throw new StoreError(
       'STORE_CORRUPT',
@@ -287,7 +300,8 @@ function checkNothingIsMissing({ db, file, instance }: Parts & { readonly file: 
     const found = db.prepare('pragma integrity_check(1)').get() as { integrity_check: string };
     if (found.integrity_check !== 'ok') throw corrupt(file, found.integrity_check);
   }
-  // Listed before the checkpoint: an instance that dies later may have acknowledged commits that are only in the log.
+  // Listed before the checkpoint: an instance that dies after it may have acknowledged commits that are only in the
+  // log.
   const dead = instance.dead();
   if (checkpoint(db)) {
     instance.removeDead(dead);
@@ -295,7 +309,10 @@ function checkNothingIsMissing({ db, file, instance }: Parts & { readonly file: 
   }
 }
 
-/** True if all commits so far are in the database file. Errors, such as a full disk, only postpone that. */
+/**
+ * Moves commits from the write-ahead log to the database file. Returns true if all of them are there now; false if
+ * other connections prevented that or an error occurred, such as a full disk. No data is lost then.
+ */
 function checkpoint(db: Connection): boolean {
   try {
     const done = db.prepare('pragma wal_checkpoint(passive)').get() as {
@@ -319,12 +336,13 @@ function closeUnchanged(db: Connection, file: string | undefined): void {
     last = file === undefined ? undefined : connect(file, { readOnly: true });
     last?.prepare('select 1 from sqlite_schema').get();
   } catch {
-    // Then there is no file to damage.
+    // There is no readable database that a checkpoint could damage.
   }
   db.close();
   last?.close();
 }
 
+/** Writes the copy next to the target, then renames it, so that the target never contains an incomplete copy. */
 async function backUp(source: string | Connection, target: string): Promise<void> {
   if (typeof source === 'string' && isSameFile(source, target)) {
     throw new StoreError(
@@ -341,6 +359,7 @@ async function backUp(source: string | Connection, target: string): Promise<void
     await copyDatabase(source, unfinished);
     const copy = connect(unfinished);
     try {
+      // The back-up must be a single file, without a write-ahead log.
       copy.exec('pragma journal_mode = delete');
       inTransaction(copy, () => renewCounter(copy));
     } finally {
@@ -360,7 +379,7 @@ function isSameFile(one: string, other: string): boolean {
   return a !== undefined && b !== undefined && a.dev === b.dev && a.ino === b.ino;
 }
 
-/** A new file name survives a power failure only after its folder is synced. */
+/** Syncs a folder: only then does the name of a new file in it survive a power failure. Windows cannot do that. */
 function flushFolder(folder: string): void {
   if (process.platform === 'win32') return;
   const descriptor = openSync(folder, 'r');

@@ -1,17 +1,22 @@
 /**
  * The tables, as a list of forward migrations. A released migration never changes.
  *
- * `tasks.body` is the whole task as JSON; the other columns repeat the fields that SQL searches or compares. Only in
- * columns are `lease_until`, `answering` (because a finished task does not change) and `alone`, which at most one row
- * has. `root_id` is null for roots; `ready`, `unpublished` and `waiting` are null or 1. `status` is a code
- * (`status-codes.ts`). Only published roots have `ended_at`. `journals` counts the commits with a part of the journal.
- * `commits` has one row for each commit of each task: its events, for the change feed, and its journal entries. A
- * commit with `idle` ends a pass that did nothing; such passes are later deleted, and `left_out` counts the deleted
- * versions before a commit.
+ * `tasks.body` is the whole task as JSON, except a large result, which is in `results`. Most other columns repeat
+ * fields of the task that SQL searches or compares. These have the current value only in their column:
+ *   `lease_until`  because renewals do not rewrite the body
+ *   `answering`    the call that the task answers; it may change after the task is done, when the body is final
+ *   `alone`        set for the task that has the right to run alone; at most one row has it
+ *   `journals`     the number of the task's commits that contain journal entries
+ * `root_id` is null for roots; `ready`, `unpublished` and `waiting` are null or 1. `status` is a code
+ * (`status-codes.ts`). `ended_at` is set only for finished roots. Times are in milliseconds since 1970.
+ *
+ * `commits` has one row for each commit of each task: its events, for the change feed, and its journal entries. The
+ * commit that removed a task has no `task`, but its id in `removed_id`. A commit with `idle` ends a pass that did
+ * nothing. Such passes are deleted later, and the commit after them counts the missing versions in `left_out`.
  *
  * All tables are rowid tables, because reads through a primary key on random ids are several times slower. Large values
- * come last, because SQLite reads through all pages of a value to reach later columns. A commit of a live root updates
- * only one of the indexes for operators' queries, `tasks_live`, which quotas need too; the others get an entry when a
+ * come last, because SQLite reads through all pages of a value to reach later columns. Of the indexes for operators'
+ * queries, a commit of a live root updates only `tasks_live`, which quotas need too; the others get an entry when a
  * root ends. In an encrypted file `body`, `events`, `journal`, `value` and `opening` are blobs and `idempotency_key` is
  * a hash (`vault.ts`), so later migrations cannot read them with SQL.
  */
@@ -27,7 +32,7 @@ import { encryptionTable } from './encryption/vault.ts';
 import { counterTable, renewCounter } from './file/transaction-counter.ts';
 import { auditTables } from './tasks/audit.ts';
 
-/** The id of a call ends with the request id. In a session, a dot precedes it. */
+/** SQL for the request in `answering`: it ends with the request id, after a dot, only if the call was in a session. */
 export const requestSql: RequestSql = {
   requestId: `substr(answering, ${-requestLength})`,
   isInSession: `substr(answering, ${-requestLength - 1}, 1) = '.'`,
@@ -124,12 +129,12 @@ const migrations: readonly string[] = [
 ];
 
 const versionTable = 'holdfast_schema_version';
-/** The name of the version table before the first release. */
+/** The version table of files from before the first release, which cannot be read. */
 const olderVersionTable = 'holdfast_schema';
 
 /**
- * Returns the names of the tables. Throws for a file from before the first release, and for a database of another
- * program: one that has tables, but neither the version table nor any of `others`.
+ * Returns the names of all tables in the file. Throws for a file from before the first release, and for a database of
+ * another program: one that has tables, but neither the version table nor any of `others`.
  */
 export function ownTables(db: Connection, file: string, others: readonly string[] = []): Set<unknown> {
   const rows = db.prepare("select name from sqlite_schema where type = 'table'").all();
@@ -151,7 +156,7 @@ export function ownTables(db: Connection, file: string, others: readonly string[
   return tables;
 }
 
-/** Returns how many migrations were applied. Throws for a file that is not Holdfast's. Writes nothing. */
+/** Returns how many migrations were applied. Throws for a file that is not Holdfast's or too new. Writes nothing. */
 export function versionOf(db: Connection, file: string): number {
   const tables = ownTables(db, file);
   if (tables.size === 0) return 0;
@@ -173,7 +178,7 @@ export function versionOf(db: Connection, file: string): number {
   return version;
 }
 
-/** Applies missing migrations. Runs inside a write transaction, so only one of several processes migrates. */
+/** Applies missing migrations. Call it inside a write transaction, so that only one of several processes migrates. */
 export function migrate(db: Connection, file: string): void {
   const version = versionOf(db, file);
   db.exec(
@@ -187,6 +192,6 @@ export function migrate(db: Connection, file: string): void {
     crashPoint('open: migrating');
   }
   if (version === 0) renewCounter(db);
-  // SQLite also opens a read-only file. This write fails now instead of at the first commit.
+  // SQLite also opens a read-only file. This write of nothing makes it fail now instead of at the first commit.
   db.exec('delete from holdfast_transaction_counter where false');
 }

@@ -3,6 +3,7 @@ import { type Connection, withStoreErrors } from './driver.ts';
 import { type Cells, name, type Stored } from './encryption/cells.ts';
 import type { GroupCommit } from './tasks/group-commit.ts';
 
+/** The `Tables` on SQLite: reads run at once, writes in the next group commit. `file` is named in errors. */
 export function sqliteTables(
   db: Connection,
   commands: GroupCommit,
@@ -10,6 +11,7 @@ export function sqliteTables(
   file: string,
 ): Tables<Stored> {
   const statements = new Map<string, ReturnType<Connection['prepare']>>();
+  /** Prepares each statement once. Use only a fixed set of texts: no statement is ever dropped. */
   const run = <Row>(text: string, values: readonly Value[]) => {
     const statement = statements.get(text) ?? db.prepare(text);
     statements.set(text, statement);

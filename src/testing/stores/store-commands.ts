@@ -1,4 +1,4 @@
-/** Commands for the test suites of databases. Each one runs the real rule. */
+/** Commands for the test suites of databases. Each one runs the real rule, at the current time of the test's clock. */
 
 import * as rules from '../../engine/rules/transitions.ts';
 import { type ClaimRequest, claimTasks } from '../../engine/worker/claiming.ts';
@@ -13,6 +13,7 @@ import type { Reach, Store } from '../../ports/store.ts';
 import { aTask } from '../fixtures.ts';
 import type { ManualClock } from '../manual-clock.ts';
 
+/** Keeps a finished task for one second only. `purge` depends on that time. */
 export const briefly: Partial<NewTask> = { retention: { from: 'finish', ms: 1_000 } };
 export const success = { kind: 'result', isError: false, value: { content: [] } } as const;
 export const leaseMs = 15_000;
@@ -38,7 +39,7 @@ export class StoreCommands {
     this.#clock = clock;
   }
 
-  /** Runs a rule on a task, at the clock's current time. */
+  /** Runs a rule on a task and the relatives that `reach` names. */
   act<R extends keyof Reach>(
     reach: R,
     { id }: Pick<Task, 'id'>,
@@ -47,7 +48,7 @@ export class StoreCommands {
     return this.#database.store.update(reach, id, (subject) => rule(subject, this.#clock.now()));
   }
 
-  /** Creates a task, with defaults for everything that is not given. */
+  /** Creates a task, with defaults for everything that is not given. `identity` is passed to `Store.create`. */
   async create(given: Partial<NewTask> = {}, identity?: Parameters<Store['create']>[0]): Promise<Task> {
     const request = aTask(given);
     const { task } = await this.#database.store.create(identity, (existing) =>
@@ -56,7 +57,7 @@ export class StoreCommands {
     return task;
   }
 
-  /** Claims a task for a worker of this name. No such process needs to exist. */
+  /** Claims a task for a worker with this name, which need not exist. */
   async claimOne({ id }: Pick<Task, 'id'>, name = 'worker', freed?: FreedWorker): Promise<Claim> {
     const { task } = await this.act('task', { id }, (now, at) =>
       rules.claim(now, { name, leaseMs }, at, freed),
@@ -64,6 +65,7 @@ export class StoreCommands {
     return { taskId: id, epoch: task.epoch };
   }
 
+  /** Creates a task and claims it. */
   async claimed(given: Partial<NewTask> = {}): Promise<{ task: Task; claim: Claim }> {
     const { id } = await this.create(given);
     const claim = await this.claimOne({ id });
@@ -94,6 +96,9 @@ export class StoreCommands {
     return this.act('task', { id: claim.taskId }, (task, at) => rules.ask(task, claim, question, at));
   }
 
+  /**
+   * Parks a task until the given time; null for no timer. `claimedVersion` is that of the claim, to detect idle passes.
+   */
   park(claim: Claim, until: number | null, claimedVersion?: number): Promise<Change> {
     return this.act('task', { id: claim.taskId }, (task, at) =>
       rules.park(task, claim, { seenVersion: task.version, until, claimedVersion }, at),
@@ -114,18 +119,18 @@ export class StoreCommands {
     return this.act('task', task, rules.publish);
   }
 
-  /** Cancels the task. */
+  /** Cancels the task and its subtasks. */
   end(task: Pick<Task, 'id'>): Promise<Change> {
     return this.act('family', task, (family, at) => rules.cancel(family, at));
   }
 
-  /** Purges the task a second later, when its retention must have ended. */
+  /** Moves the clock by a second and purges the task. Create it with `briefly` and finish it first. */
   purge(task: Pick<Task, 'id'>): Promise<Change> {
     this.#clock.advance(1_000);
     return this.act('family', task, rules.purge);
   }
 
-  /** Creates a root task with this status. */
+  /** Creates a root task with this status and returns its id. */
   async withStatus(status: TaskStatus, given: Partial<NewTask> = {}): Promise<TaskId> {
     const { id } = await this.create(given);
     if (status === 'queued') return id;

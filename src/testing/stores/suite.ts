@@ -18,7 +18,7 @@ export interface SuiteOptions {
   readonly test: TestFunction;
   /** Creates the location for one test. */
   readonly place: () => Promise<Place>;
-  /** Set this to the reason if a location can be opened only once. Tests with several processes are then skipped. */
+  /** If a location can be opened only once: the reason. Tests with several processes are then skipped. */
   readonly notShared?: string;
 }
 

@@ -8,8 +8,9 @@ import type { TestFunction } from './suite.ts';
 export interface CallRegistryPlace {
   /** Opens the registry. Called again, it opens the same registry a second time, like another process. */
   open(): CallRegistry;
-  /** Makes the stored records unreadable. Absent if that is not possible. */
+  /** Makes the stored records unreadable; called after the registry was closed. Absent if that is not possible. */
   damage?(): Promise<void> | void;
+  /** Deletes the location after the test. All registries are closed by then. */
   remove(): Promise<void> | void;
 }
 
@@ -17,7 +18,7 @@ export interface CallRegistrySuiteOptions {
   readonly test: TestFunction;
   /** Creates the location for one test. */
   readonly place: () => Promise<CallRegistryPlace> | CallRegistryPlace;
-  /** Set this to the reason if records do not outlive the registry. Tests of stored records are then skipped. */
+  /** If records do not outlive the registry: the reason. Tests that open a registry again are then skipped. */
   readonly notKept?: string;
 }
 
@@ -32,6 +33,7 @@ const record: CallRecord = {
   isDelivered: false,
 };
 
+/** A record with all optional fields, and with texts that need care. */
 const everything: CallRecord = {
   ...record,
   target: { url: 'https://reef.example/mcp' },
@@ -44,7 +46,7 @@ const everything: CallRecord = {
 
 interface Bench {
   readonly handles: CallRegistry;
-  /** Opens the same registry again. */
+  /** Opens the same registry a second time, like another process. */
   open(): CallRegistry;
   readonly here: CallRegistryPlace;
 }

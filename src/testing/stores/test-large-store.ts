@@ -1,4 +1,4 @@
-/** The part of the test suite for every `Store` about size: large trees, long histories, and full stores. */
+/** The part of the test suite for every `Store` about trees, long histories, and full stores. */
 import assert from 'node:assert/strict';
 import * as rules from '../../engine/rules/transitions.ts';
 import type { Task } from '../../model/task.ts';
@@ -7,6 +7,7 @@ import { runtime } from '../../runtime/runtime.ts';
 import { ids, type StoreCommands, versions } from './store-commands.ts';
 import { checks, type SuiteOptions } from './suite.ts';
 
+/** In milliseconds. */
 const hour = 3_600_000;
 
 export function testHistories(options: SuiteOptions): void {
@@ -82,7 +83,7 @@ export function testHistories(options: SuiteOptions): void {
       assert.deepEqual(rest, { commits: left.commits.slice(4, 7), nextVersion: 19 });
       assert.deepEqual(await store.journal(task.id), journal);
       clock.advance(hour);
-      // The last commit of a task is kept, and nothing is deleted twice.
+      // The last pass is kept, because no later commit can count its versions as left out. Nothing is deleted twice.
       assert.equal(await leaveOut(100), 4);
       assert.equal(await leaveOut(100), 0);
       await idlePass();
@@ -162,11 +163,12 @@ export function testRoom(options: SuiteOptions): void {
   });
 }
 
+/** Removes a finished task before its retention ends, as a full store does. */
 function crowdOut(tasks: StoreCommands, task: Task): Promise<Change> {
   return tasks.act('family', task, (family, at) => rules.crowdOut(family, at, at));
 }
 
-/** Random text, because databases may compress what they store. */
+/** Random text of about this many characters, because databases may compress what they store. */
 function incompressible(length: number): string {
   const parts = Array.from({ length: length / 64 }, () => runtime.randomBytes(48).toString('base64'));
   return parts.join('');

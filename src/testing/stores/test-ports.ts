@@ -85,6 +85,7 @@ export function testSessions(options: SuiteOptions): void {
 
 // --- Plain calls --------------------------------------------------------------------------------------------
 
+/** No time limit for an unpublished task. */
 const noEnd = Number.MAX_SAFE_INTEGER;
 const join: Join = { key: 'a call', session: null, call: '1' };
 
@@ -191,7 +192,7 @@ export function testCalls(options: SuiteOptions): void {
     assert.deepEqual(await calls.ofRequest(request), []);
     const answering = `b/${joining}`;
     assert.deepEqual(await calls.ofRequest(other), [{ taskId, answering }]);
-    // A cancelled call is still found, so that the cancellation can be repeated if its answer was lost.
+    // A cancelled call is still found, so that a client that lost the answer can repeat the cancellation.
     await calls.take(taskId, answering, cancelledAnswering(answering));
     assert.equal(await calls.leave(taskId, answering), false);
     assert.deepEqual(await calls.ofRequest(other), [{ taskId, answering: `/${joining}` }]);
@@ -212,13 +213,17 @@ export function testCalls(options: SuiteOptions): void {
   });
 }
 
-/** Creates the task of a call that other calls can join, or (`call`) cannot join. */
+/**
+ * Creates the unpublished task of a call. Other calls can join it if `how` is a `Join`, but not if it has only a
+ * `call`.
+ */
 async function called(tasks: StoreCommands, how: Join | { readonly call: string } = join): Promise<TaskId> {
   const which = 'key' in how ? { join: how } : how;
   const { id } = await tasks.create({ unpublished: { servedBy: 'a', until: noEnd, ...which } });
   return id;
 }
 
+/** Claims and completes a task. */
 async function finish(tasks: StoreCommands, id: TaskId): Promise<void> {
   await tasks.complete(await tasks.claimOne({ id }));
 }
@@ -229,6 +234,7 @@ function entry(given: Partial<AuditEntry>): AuditEntry {
   return { at: 1_000, action: 'created', owner: 'alice', taskId: 'a', by: 'caller', ...given };
 }
 
+/** All matching entries, on one page. */
 async function all(audit: Audit, query: AuditQuery = {}): Promise<AuditEntry[]> {
   return [...(await audit.read({ ...query, limit: 1_000 })).entries];
 }

@@ -8,7 +8,7 @@ import type { TaskFilter, TaskQueries } from '../../ports/query.ts';
 import { ids, type StoreCommands } from './store-commands.ts';
 import type { checks } from './suite.ts';
 
-/** Lists all tasks that match, in pages of `limit`, and counts them: both must return the same. */
+/** Expects that a list, read in pages of `limit`, has exactly these tasks in this order, and that a count agrees. */
 export async function expectFound(
   queries: TaskQueries,
   filter: TaskFilter,
@@ -35,6 +35,7 @@ async function asking(
   return { root, child };
 }
 
+/** Withdraws the question of a subtask. */
 function withdraw(tasks: StoreCommands, child: Task): Promise<Change> {
   return tasks.act('task', child, (task, at) => rules.withdraw(task, [task.inputs[0]!.key], at));
 }

@@ -9,7 +9,9 @@ import type { ManualClock } from '../manual-clock.ts';
 import { leaseMs, type StoreCommands, tools } from './store-commands.ts';
 import { checks, type SuiteOptions } from './suite.ts';
 
+/** A lease that expires within a test. */
 const shortLeaseMs = 100;
+/** How far `aMoment` moves each clock. */
 const stepMs = 20;
 
 export function testQueue(options: SuiteOptions): void {
@@ -129,7 +131,7 @@ export function testQueue(options: SuiteOptions): void {
       const { clock, tasks } = bench;
       const { id } = await tasks.create();
       const running = { ids: new Set([id]), hasStep: () => false };
-      // The last pass of the task is still ending in this process.
+      // `running` lists a pass that is still ending here, although the task itself is free.
       assert.deepEqual(ids(await tasks.claim({ running, leaseMs: shortLeaseMs })), [id]);
       await expectNoneFor(shortLeaseMs * 3, clock, () => tasks.claim({ running }));
     },
@@ -312,7 +314,7 @@ export function testQueue(options: SuiteOptions): void {
       const [held] = await other.tasks.claim();
       assert.deepEqual(held!.task.id, id);
       assert.deepEqual(await tasks.claim(), []);
-      // Without a journal entry the task would pause first.
+      // Without a journal entry, the task is suspected of killing its worker and pauses before its next pass.
       await other.tasks.record(held!.claim, ['entry']);
       await other.close();
       const announced = work(queue);
@@ -323,7 +325,9 @@ export function testQueue(options: SuiteOptions): void {
   );
 }
 
-/** Workers that lost their claims, as the rule receives them. The rule refuses, so that nothing is claimed. */
+/**
+ * The workers that lost their claims, as the rule of a claim receives them. The rule refuses, so nothing is claimed.
+ */
 async function freedWorkers({ store }: Database): Promise<FreedWorker[]> {
   const found: FreedWorker[] = [];
   await store.claim({ tools, limit: 1, running: new Set(), except: new Set() }, (task, freed) => {
@@ -333,13 +337,13 @@ async function freedWorkers({ store }: Database): Promise<FreedWorker[]> {
   return found;
 }
 
-/** Lets time pass on every clock that a store may use. */
+/** Lets `stepMs` pass on the real clock and on the manual clock, because stores may use either. */
 async function aMoment(clock: ManualClock): Promise<void> {
   await pause(stepMs);
   clock.advance(stepMs);
 }
 
-/** Claims repeatedly, and expects that nothing can be claimed. */
+/** Expects that `claim` returns nothing, again and again for this time. */
 async function expectNoneFor(ms: number, clock: ManualClock, claim: () => Promise<Claimed[]>): Promise<void> {
   for (let passed = 0; passed < ms; passed += stepMs) {
     await aMoment(clock);
@@ -347,7 +351,7 @@ async function expectNoneFor(ms: number, clock: ManualClock, claim: () => Promis
   }
 }
 
-/** Waits until something can be claimed. */
+/** Claims repeatedly until something was claimed, and returns it. */
 async function claimable(tasks: StoreCommands, clock: ManualClock): Promise<Claimed[]> {
   for (;;) {
     const some = await tasks.claim();
@@ -356,6 +360,7 @@ async function claimable(tasks: StoreCommands, clock: ManualClock): Promise<Clai
   }
 }
 
+/** Resolves when the queue announces work. */
 function work(queue: Queue): Promise<void> {
   return new Promise((resolve) => {
     const stop = queue.onWork(() => {

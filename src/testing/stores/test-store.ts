@@ -169,7 +169,7 @@ export function testStore(options: SuiteOptions): void {
       const leaf = (await store.family(grandchild.id))!;
       assert.deepEqual([ids(leaf.ancestors), ids(leaf.descendants)], [[first.id, root.id], []]);
       assert.deepEqual(ids((await store.family(root.id))!.descendants), ids([...children, grandchild]));
-      // The ids of its subtasks are those of its own children alone, in their order.
+      // `childIds` returns only direct subtasks, in the order of their start, also after they have ended.
       assert.deepEqual(await store.childIds(root.id), ids(children));
       assert.deepEqual(await store.childIds(first.id), [grandchild.id]);
       assert.deepEqual(await store.childIds(grandchild.id), []);
@@ -233,7 +233,7 @@ export function testStore(options: SuiteOptions): void {
       const readable: Promise<boolean>[] = [];
       const stop = store.subscribe((notice) => {
         received.push(notice);
-        // A later version may have been committed before the read.
+        // A later version may have been committed before the read, so the version may be higher.
         readable.push(store.get(notice.taskId).then((task) => task!.version >= notice.version));
       });
       const { task, claim } = await tasks.claimed();
@@ -318,7 +318,7 @@ function testCreation(options: SuiteOptions): void {
       const made = await Promise.all(Array.from({ length: 20 }, () => createWithKey(tasks, 'alice')));
       assert.equal(new Set(ids(made)).size, 1);
       assert.equal((await store.list({ owner: 'alice', limit: 10 })).tasks.length, 1);
-      // The key belongs to one owner and one tool.
+      // The same key for another owner or another tool is a different key.
       const others = [await createWithKey(tasks, 'bob'), await createWithKey(tasks, 'alice', 'another_tool')];
       assert.equal(new Set(ids([...made, ...others])).size, 3);
     },
@@ -369,6 +369,7 @@ function testCreation(options: SuiteOptions): void {
   );
 }
 
+/** Expects that one attempt succeeds and all others are refused with `TASK_EXISTS`. */
 async function expectOneCreated(attempts: readonly Promise<Task>[]): Promise<void> {
   const made = await Promise.allSettled(attempts);
   assert.equal(made.filter(({ status }) => status === 'fulfilled').length, 1);

@@ -1,7 +1,8 @@
 /**
- * The encryption of a SQLite file. `holdfast_encryption` contains the record in one row once encryption was turned on.
- * Every transaction first compares the revision of the record (`refresh`). SQLite serializes write transactions, so
- * after the commit that introduces a key nobody writes with an older one.
+ * The encryption of a SQLite file. The table `holdfast_encryption` is empty until encryption is turned on; then its
+ * only row contains the encryption record. Every write transaction first reads the record again if its revision has
+ * changed (`refresh`). SQLite serializes write transactions, so after the commit that introduces a key, no process
+ * writes with an older one.
  */
 import { runtime } from '../../../runtime/runtime.ts';
 import { Cells, lookupSecret } from '../../shared/encryption/cells.ts';
@@ -15,7 +16,7 @@ export const encryptionTable = `
   create table if not exists holdfast_encryption (revision text not null, record text not null);
 `;
 
-/** Also works for a file without tables. */
+/** Reads the encryption record. Returns `notEncrypted` if there is none, also for a file without tables. */
 export function readEncryption(db: Connection): EncryptionRecord {
   const tables = db.prepare("select count(*) as count from sqlite_schema where name = 'holdfast_encryption'");
   if ((tables.get() as { count: number }).count === 0) return notEncrypted;
@@ -27,7 +28,7 @@ export class Vault extends Cells<Stored> {
   readonly #db: Connection;
   readonly #revision: ReturnType<Connection['prepare']>;
 
-  /** The tables must exist. */
+  /** The tables must exist. `file` is named in errors. */
   constructor(db: Connection, keys: Keys | undefined, file: string) {
     super(keys, file, blobs);
     this.#db = db;
@@ -35,13 +36,16 @@ export class Vault extends Cells<Stored> {
     this.adopt(readEncryption(db));
   }
 
+  /**
+   * Reads the record again if another process has changed it. Returns true because the record is then always current.
+   */
   override refresh(): true {
     const row = this.#revision.get() as { revision: string } | undefined;
     if ((row?.revision ?? '') !== this.record.revision) this.adopt(readEncryption(this.#db));
     return true;
   }
 
-  /** Runs inside a write transaction. */
+  /** Replaces the record with the one that `decide` returns, if any. Call it inside a write transaction. */
   change(decide: (record: EncryptionRecord) => EncryptionRecord | undefined): void {
     this.refresh();
     const record = decide(this.record);
@@ -53,8 +57,8 @@ export class Vault extends Cells<Stored> {
   }
 
   /**
-   * The secret for idempotency keys exists while the record has keys. Without keys it is deleted, so a secret
-   * that was stored as plain text is never reused. Runs inside a write transaction.
+   * Creates the secret that hashes idempotency keys if the record has keys and the secret is missing. Without keys,
+   * deletes it, so that a secret that was stored as plain text is never reused. Call it inside a write transaction.
    */
   keepLookupSecret(): void {
     if (this.record.keys.length === 0)

@@ -1,6 +1,9 @@
 import { readFileSync, realpathSync, statfsSync } from 'node:fs';
 
-/** File systems whose locks and shared memory do not work across machines, by magic number. */
+/**
+ * Network file systems, by the magic number that `statfs` returns on Linux. The locks and shared memory that SQLite
+ * needs do not work across machines there.
+ */
 const network: Readonly<Record<number, string>> = {
   26985: 'NFS',
   20859: 'SMB',
@@ -16,21 +19,26 @@ const network: Readonly<Record<number, string>> = {
   1937076805: 'Coda',
 };
 
+/** The name of a network file system; undefined for other types. `>>> 0` because Node may return negative numbers. */
 export function networkFileSystem(type: number): string | undefined {
   return network[type >>> 0];
 }
 
+/** The magic number of every FUSE file system, local or remote. */
 const fuse = 0x65735546;
+/** FUSE types in the mount table that are remote. The name follows the dot. */
 const networkFuse =
   /^fuse\.(sshfs|s3fs|rclone|gcsfuse|goofys|blobfuse2?|glusterfs|ceph-fuse|juicefs|mfs|seaweedfs|smbnetfs|curlftpfs)$/;
 
-/** The network file system of a folder; undefined for a local one. */
+/** The name of the network file system that contains the folder; undefined for a local one. */
 export function networkFileSystemOf(folder: string): string | undefined {
   const { type } = statfsSync(folder);
   return type === fuse ? networkFuse.exec(mountOf(folder))?.[1] : networkFileSystem(type);
 }
 
-/** FUSE file systems may be local or remote; the mount table has their type. */
+/**
+ * The type, such as `fuse.sshfs`, of the mount that contains the folder, from Linux's mount table. Empty if unknown.
+ */
 function mountOf(folder: string): string {
   const path = `${realpathSync(folder)}/`;
   const mounts = readFileSync('/proc/self/mounts', 'utf8').split('\n');
@@ -41,7 +49,7 @@ function mountOf(folder: string): string {
   return nearest?.[2] ?? '';
 }
 
-/** The mount table escapes spaces and similar characters as octal numbers. */
+/** Decodes a path in the mount table, where spaces and similar characters are escaped as octal numbers. */
 function plain(point: string): string {
   return point.replace(/\\(\d{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)));
 }

@@ -10,7 +10,8 @@ export function makePrivateFolder(folder: string): void {
 
 /**
  * Creates the file unless it exists. SQLite itself would create it with the mode that the umask allows; it then gives
- * the log and its index the mode of the database. This opens only a new file, so closing it cannot drop a lock.
+ * the write-ahead log and its index (`-shm`) the mode of the database. This only ever opens a new file: closing an
+ * existing one would drop the POSIX locks that SQLite has on it.
  */
 export function makePrivateFile(file: string, mode = ownerOnly): void {
   try {
@@ -20,13 +21,13 @@ export function makePrivateFile(file: string, mode = ownerOnly): void {
   }
 }
 
-/** The mode for files next to a database: users who share the database must be able to share them. */
+/** The mode for files next to a database: the database's own, because its users share them. Owner-only if it is new. */
 export function modeOf(database: string): number {
   const found = statSync(database, { throwIfNoEntry: false });
   return found ? found.mode & 0o666 : ownerOnly;
 }
 
-/** Users who may read a folder may also enter it. */
+/** The mode of a folder whose files have `fileMode`: users who may read it may also enter it. */
 export function folderMode(fileMode: number): number {
   return fileMode | ((fileMode & 0o444) >> 2);
 }

@@ -1,16 +1,19 @@
 /**
  * The transaction counter: one row with the identity of the database and the number of its last transaction. Every
- * transaction rewrites it. So if a write-ahead log lost its end, the counter is too low, even if the database file
- * already contains newer pages. No other page shows that.
+ * transaction that changes rows also updates this row. So if a write-ahead log lost its end, the counter is lower than
+ * the last acknowledged transaction (`process-liveness.ts`), even if the database file already contains newer pages.
+ * Nothing else in the database shows such a loss.
  */
 import { newId } from '../../../model/id.ts';
 import { Corrupt } from '../../shared/corrupt.ts';
 import { type Connection, connectWithoutLog } from '../driver.ts';
 
 export interface TransactionCounter {
-  /** A new value for every database and every back-up of it, because their transactions are unrelated. */
+  /** Random. A back-up gets its own, because the transactions of a database and of its back-up are unrelated. */
   readonly incarnation: string;
+  /** How many transactions changed rows since the incarnation was generated. */
   readonly transactions: number;
+  /** The highest `commits.seq` at the last counted transaction; 0 if there was none. */
   readonly newestCommit: number;
 }
 
@@ -22,6 +25,7 @@ export const counterTable = `
   );
 `;
 
+/** Throws `Corrupt` if the table does not have exactly one valid row. */
 export function readCounter(db: Connection): TransactionCounter {
   const rows = db
     .prepare(
@@ -47,7 +51,7 @@ export function readCounterWithoutLog(file: string): TransactionCounter | undefi
   }
 }
 
-/** Gives a database a new identity. Runs inside a transaction. */
+/** Gives a database a new incarnation and restarts the count. Call it inside a transaction. */
 export function renewCounter(db: Connection): void {
   const again = db.prepare(`
     update holdfast_transaction_counter
@@ -58,16 +62,17 @@ export function renewCounter(db: Connection): void {
   if (again.run(newId()).changes === 0) first.run(newId());
 }
 
-/** Makes a transaction without row changes count as well. Runs inside it. */
+/** Makes a transaction that changes no rows count as well: an update counts even if it keeps the value. */
 export function touchCounter(db: Connection): void {
   db.exec('update holdfast_transaction_counter set transactions = transactions');
 }
 
 /**
- * Returns a function to call at the end of every transaction. It increments the counter and returns the number of the
- * transaction, or undefined if nothing was written.
+ * Returns a function to call last in every transaction, before the commit. It increments the counter and returns the
+ * number of the transaction, or returns undefined if the transaction changed no rows.
  */
 export function transactionCounter(db: Connection): () => number | undefined {
+  // Counts all row changes of this connection, including those that were rolled back.
   const total = db.prepare('select total_changes() as changes');
   const counter = db.prepare(`
     update holdfast_transaction_counter

@@ -1,6 +1,7 @@
 /**
- * The `TaskQueries` on SQLite. Statements on a file run in a thread. A database in memory has no second connection, so
- * its statements run on the main thread, as they do if no thread can be started.
+ * The `TaskQueries` on SQLite. Statements on a file run in a thread with its own connection. A database in memory can
+ * have only one connection, so its statements run on the main thread. So do those on a file if no thread can be
+ * started.
  */
 
 import type { TaskQueries } from '../../../ports/query.ts';
@@ -13,8 +14,12 @@ import { type Connection, toStoreError } from '../driver.ts';
 import type { Cells, Stored } from '../encryption/cells.ts';
 import { SqlThread, ThreadNotStarted } from './sql-thread.ts';
 
-/** Longer than on the main connection, because waiting here blocks nobody. */
+/**
+ * How long a statement in the thread waits for locks, in milliseconds. Longer than on the main connection, because
+ * waiting in the thread does not block the event loop.
+ */
 const timeout = 2_000;
+/** The thread ends after this time without queries. */
 const idleMs = 30_000;
 
 interface Parts {
@@ -23,6 +28,7 @@ interface Parts {
   readonly file: string | undefined;
   readonly cells: Cells;
   readonly clock: Clock;
+  /** The path or `memory:`, for messages. */
   readonly place: string;
 }
 
@@ -35,11 +41,13 @@ export function sqliteQueries({
 }: Parts): TaskQueries & { close(): Promise<void> } {
   let thread = file === undefined ? undefined : new SqlThread(file, { timeout, readOnly: true, idleMs });
   let isClosed = false;
+  /** Returns undefined if there is no thread or it could not be started: run the statement on the main thread. */
   const inThread = async (sql: Sql): Promise<unknown[] | undefined> => {
     try {
       return await thread?.all(sql.text, sql.values);
     } catch (error) {
       if (isClosed || !(error instanceof ThreadNotStarted)) throw error;
+      // Statements that fail together cause only one warning.
       if (thread)
         process.emitWarning(
           `Queries of ${place} run on the main thread and block it: no thread could be started (${error.message}).`,
@@ -51,6 +59,7 @@ export function sqliteQueries({
   const all = async <Row>(sql: Sql): Promise<Row[]> => {
     let rows = await inThread(sql);
     if (!rows) {
+      // Lets other work run between the statements of a query.
       await new Promise((resolve) => runtime.setImmediate(resolve));
       if (!isClosed) rows = db.prepare(sql.text).all(...sql.values);
     }
@@ -74,6 +83,7 @@ export function sqliteQueries({
   };
 }
 
+/** What the shared queries need to know about SQLite. `all` runs one read-only statement. */
 export function sqliteSource(cells: Cells, all: QuerySource<Stored>['all']): QuerySource<Stored> {
   return {
     tasks: 'tasks',

@@ -2,7 +2,9 @@
 import { Worker } from 'node:worker_threads';
 import { runtime, type Timer } from '../../../runtime/runtime.ts';
 
-/** Plain JavaScript in a string, because the path of a separate file would differ after the build. */
+/**
+ * The thread's program: plain JavaScript in a string, because the path of a separate file would differ after the build.
+ */
 const program = `
   const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads');
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite');
@@ -24,6 +26,7 @@ const program = `
   });
 `;
 
+/** A message of the thread: the rows of the statement with this id, or its failure (then `rows` is absent). */
 interface Answer {
   readonly id: number;
   readonly rows: unknown[];
@@ -39,12 +42,13 @@ export interface ThreadOptions {
   /** How long a statement waits for locks, in milliseconds. */
   readonly timeout: number;
   readonly readOnly?: boolean;
-  /** The thread ends after this time without statements. The next statement starts another. */
+  /** The thread ends after this time without statements, and the next statement starts another. Undefined for never. */
   readonly idleMs?: number;
 }
 
-/** The thread ended before it could open the file. */
+/** The thread ended before its first answer, for example because it could not open the file. */
 export class ThreadNotStarted extends Error {
+  /** SQLite's result code, if the error came from SQLite. */
   readonly errcode: number | undefined;
 
   constructor({ message, errcode }: Error & { readonly errcode?: number }) {
@@ -59,6 +63,7 @@ export class SqlThread {
   readonly #pending = new Map<number, Pending>();
   #worker: Worker | undefined;
   #idle: Timer | undefined;
+  /** The id of the last statement. */
   #sent = 0;
 
   constructor(file: string, options: ThreadOptions) {
@@ -66,11 +71,11 @@ export class SqlThread {
     this.#options = options;
   }
 
-  /** Runs one statement. Statements run one after the other. */
+  /** Runs one statement and returns its rows. Starts the thread if necessary. Statements run one after the other. */
   all(text: string, values: readonly (string | number)[] = []): Promise<unknown[]> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown[]>();
     this.#worker ??= this.#start();
-    // A pending statement keeps the process alive, the thread alone does not.
+    // A pending statement keeps the process alive; an idle thread must not (see `unref` below).
     this.#worker.ref();
     runtime.clearTimeout(this.#idle);
     const id = ++this.#sent;
@@ -95,7 +100,7 @@ export class SqlThread {
       this.#settle(answer);
     });
     const onEnd = (error: Error) => {
-      // A thread that ended because it was idle has no pending statements.
+      // Ignores a thread that was ended because it was idle, and the `exit` event after an `error`.
       if (this.#worker !== worker) return;
       this.#worker = undefined;
       const reason = hasAnswered ? error : new ThreadNotStarted(error);
@@ -125,7 +130,7 @@ export class SqlThread {
   }
 }
 
-/** Runs statements in a temporary thread. Returns the first row of the last one. */
+/** Runs statements in a temporary thread. Returns the first row of the last one. `timeout` is in milliseconds. */
 export async function runInThread(
   file: string,
   timeout: number,

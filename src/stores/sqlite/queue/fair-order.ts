@@ -11,10 +11,11 @@ import type { Connection } from '../driver.ts';
 export interface ReadyRow {
   readonly id: TaskId;
   readonly owner: Owner;
+  /** When the task became ready or its timer comes due, in milliseconds since 1970. */
   readonly wake_at: number;
 }
 
-/** How many due timers one call moves to the ready tasks. */
+/** How many tasks with due timers one call of `enqueueDue` marks as ready, per tool version. */
 const maxTimers = 500;
 
 export class FairOrder {
@@ -26,7 +27,7 @@ export class FairOrder {
     this.#sql = prepare(db);
   }
 
-  /** Tasks whose timer is due, the earliest first. */
+  /** Up to `limit` sleeping tasks whose timer is due, the earliest first, regardless of owners. */
   due(tools: readonly ToolVersion[], now: number, limit: number): ReadyRow[] {
     const rows = tools.flatMap(
       ({ tool, version }) => this.#sql.due.all(tool, version, now, limit) as unknown as ReadyRow[],
@@ -34,13 +35,14 @@ export class FairOrder {
     return rows.sort(byReadiness).slice(0, limit);
   }
 
-  /** Marks tasks with a due timer as ready, so that they take part in the turns. Runs inside a transaction. */
+  /** Marks tasks with a due timer as ready, so that their owners take turns, too. Call it inside a transaction. */
   enqueueDue(tools: readonly ToolVersion[], now: number): void {
     for (const { tool, version } of tools) this.#sql.enqueueDue.run(tool, version, now, maxTimers);
   }
 
-  /** Up to `limit` tasks: first one of each owner, then a second one of each, and so on. */
+  /** Selects up to `limit` ready tasks: first one of each owner, then a second one of each, and so on. */
   next(tools: readonly ToolVersion[], limit: number): ReadyRow[] {
+    // Tools with ready tasks.
     const busy = tools.filter(({ tool, version }) => this.#sql.any.get(tool, version) !== undefined);
     if (busy.length === 0) return [];
     const owners = this.#owners(busy, limit);
@@ -56,6 +58,7 @@ export class FairOrder {
     return rows;
   }
 
+  /** The next owners with ready tasks, at most `limit`: after the one that was served last, then from the beginning. */
   #owners(busy: readonly ToolVersion[], limit: number): Owner[] {
     const owners: Owner[] = [];
     const start = this.#served;
@@ -75,6 +78,7 @@ export class FairOrder {
     return owners;
   }
 
+  /** The first owner with ready tasks after this one in SQLite's order; the first of all without `owner`. */
   #ownerAfter(busy: readonly ToolVersion[], owner: Owner | undefined): Owner | undefined {
     const { first, after } = this.#sql;
     return busy
@@ -88,6 +92,7 @@ export class FairOrder {
       );
   }
 
+  /** An owner's ready tasks, those that have been ready longest first. */
   #line(busy: readonly ToolVersion[], owner: Owner, limit: number): ReadyRow[] {
     const rows = busy.flatMap(
       ({ tool, version }) => this.#sql.line.all(tool, version, owner, limit) as unknown as ReadyRow[],
@@ -100,11 +105,12 @@ function byReadiness(a: ReadyRow, b: ReadyRow): number {
   return a.wake_at - b.wake_at;
 }
 
-/** SQLite's order of texts: by bytes. */
+/** True if `one` comes after `other` in SQLite's order of texts, which compares their UTF-8 bytes. */
 function isAfter(one: Owner, other: Owner): boolean {
   return Buffer.compare(Buffer.from(one), Buffer.from(other)) > 0;
 }
 
+/** `limit +?` instead of `limit ?`: see `statements.ts`. */
 function prepare(db: Connection) {
   const ready = 'tool = ? and tool_version = ? and ready is not null and worker is null';
   const due = `

@@ -3,12 +3,13 @@
  * files in `<file>-instances/`, next to the database:
  *
  *   <name>.lock   an SQLite file that is locked by an exclusive transaction. The kernel releases the lock when the
- *                 process ends. So a dead process is detected within milliseconds; a stopped one counts as alive.
- *   <name>.mark   the number of the last transaction that this instance acknowledged. It is written after each commit
- *                 without waiting for the disk, so it is never ahead of the database. If the database has a lower
- *                 number, acknowledged changes are missing and opening must fail.
+ *                 process ends, so others can detect its death at once. A suspended process counts as alive.
+ *   <name>.mark   the number of the last transaction that this instance acknowledged, after the database's incarnation.
+ *                 It is written after each durable commit, so it is never ahead of the database, and without waiting
+ *                 for the disk. If the database has a lower number, acknowledged changes are missing and opening must
+ *                 fail.
  *
- * A third file, `creating`, exists while the database is created.
+ * A file `creating` in the same folder exists while the database is created.
  *
  * Never open the database or a lock file with `fs`: closing any descriptor of a file drops all POSIX locks that the
  * process has on it, including SQLite's.
@@ -32,14 +33,15 @@ import { type Connection, connect, sqliteCode } from '../driver.ts';
 import { folderMode, makePrivateFile, modeOf } from '../file/private-files.ts';
 
 export interface Instance {
+  /** Random. It is also the name of this instance's worker. */
   readonly name: string;
-  /** Whether another instance is alive. */
+  /** True if the instance with this name is alive. This instance itself always is. */
   isAlive(name: string): boolean;
   /** The names of all other instances with a lock file, dead or alive; empty if the folder is unreadable. */
   others(): string[];
-  /** Records the last acknowledged transaction. */
+  /** Records the number of the last acknowledged transaction. Errors are ignored. */
   mark(incarnation: string, transaction: number): void;
-  /** The highest transaction that any instance acknowledged to a caller of this database. */
+  /** The highest transaction number that other instances recorded for this incarnation; 0 if there is none. */
   highestMark(incarnation: string): number;
   /** The names of dead instances that left files. */
   dead(): string[];
@@ -47,15 +49,17 @@ export interface Instance {
   removeDead(dead?: readonly string[]): void;
   /** Announces that the file is being created. Until `finishCreating`, an empty file does not mean lost data. */
   startCreating(): void;
+  /** True if this or another instance announced that it creates the file, and has not finished. */
   isBeingCreated(): boolean;
   finishCreating(): void;
-  /** Keep the mark if its transactions are not in the database file yet. */
+  /** Deletes this instance's files. Set `keepMark` if some of its transactions are not in the database file yet. */
   leave(options?: { readonly keepMark?: boolean }): void;
 }
 
+/** How often `enter` tries to create the files. */
 const maxTries = 40;
 
-/** A database in memory has exactly one instance and ends with it. */
+/** The instance of a database in memory, which is private to its process: there are no others, and no files. */
 export function soleInstance(): Instance {
   return {
     name: newId(),
@@ -72,6 +76,7 @@ export function soleInstance(): Instance {
   };
 }
 
+/** Creates the files of a new instance next to the database. It counts as alive until it leaves or its process ends. */
 export function joinInstances(file: string): Instance {
   const folder = `${file}-instances`;
   const mode = modeOf(file);
@@ -81,6 +86,7 @@ export function joinInstances(file: string): Instance {
   const { name, lock, mark } = enter({ folder, lockFile, markFile, mode });
   crashPoint('open: instance locked');
 
+  /** The names of the other instances that have a file with this suffix. */
   const named = (suffix: string) => {
     const files = readdirSync(folder).filter((entry) => entry.endsWith(suffix));
     return files.map((entry) => entry.slice(0, -suffix.length)).filter((instance) => instance !== name);
@@ -105,7 +111,7 @@ export function joinInstances(file: string): Instance {
         const bytes = Buffer.from(markText(incarnation, transaction), 'latin1');
         writeSync(mark, bytes, 0, bytes.length, 0);
       } catch {
-        // The transaction is committed anyway. Without its mark, only a later loss might go unnoticed.
+        // The transaction is committed anyway. Without the mark, only a later loss of it might not be noticed.
       }
     },
     highestMark: (incarnation) =>
@@ -113,7 +119,7 @@ export function joinInstances(file: string): Instance {
     dead,
     removeDead(names = dead()) {
       for (const instance of names) {
-        if (isAlive(instance)) continue; // It was just starting and had not locked its file yet.
+        if (isAlive(instance)) continue; // It was starting when it was listed, and had not locked its file yet.
         tryUnlink(markFile(instance));
         unlinkIfFree(lockFile(instance));
       }
@@ -126,7 +132,7 @@ export function joinInstances(file: string): Instance {
       if (!keepMark) tryUnlink(markFile(name));
       tryUnlink(lockFile(name));
       lock.close();
-      // Fails if other instances are open.
+      // Fails if the folder contains files of other instances.
       attempt(() => rmdirSync(folder));
     },
   };
@@ -140,9 +146,10 @@ interface Entry {
 }
 
 /**
- * Creates the two files. In between, another instance may remove the empty folder, or our lock file before it is
- * locked. A lock without a file name is invisible to others, so this retries with a new name. When many processes start
- * and stop, such removals are frequent: the pauses vary to avoid lockstep, and there are many tries.
+ * Creates the lock file and the mark file, and returns both open. Before the lock file is locked, another instance may
+ * remove it or the empty folder. A lock on a removed file is invisible to others, so this retries with a new name. When
+ * many processes start and stop, such removals are frequent: so there are many tries, and the pauses (0 to 4 ms) vary
+ * so that the processes do not collide again.
  */
 function enter({ folder, lockFile, markFile, mode }: Entry) {
   for (let tries = 1; ; tries++) {
@@ -164,7 +171,7 @@ function enter({ folder, lockFile, markFile, mode }: Entry) {
   }
 }
 
-/** Does not create the file, so a removed lock file stays removed. */
+/** Opens a lock file for writing, but never creates it, so a removed lock file stays removed. */
 function connectToExisting(lockFile: string, options?: { timeout: number }): Connection {
   return connect(`${pathToFileURL(lockFile)}?mode=rw`, options);
 }
@@ -175,8 +182,9 @@ function pauseFor(ms: number): void {
 }
 
 /**
- * If a read fails as busy, the exclusive transaction is open, so its process is alive. If the file cannot be opened
- * (for example without free descriptors), the process counts as alive, because nothing proves that it is dead.
+ * True if the process of a lock file is alive: then its exclusive transaction makes a read fail as busy. If the file
+ * exists but cannot be opened (for example without free descriptors), the process counts as alive, too, because nothing
+ * proves that it is dead.
  */
 function isLocked(lockFile: string): boolean {
   let probe: Connection | undefined;
@@ -192,7 +200,7 @@ function isLocked(lockFile: string): boolean {
   }
 }
 
-/** Deletes a lock file while it is locked here, so that no other process can be using it. */
+/** Deletes a lock file that no process has locked. Locks it first, so that no process can lock it in between. */
 function unlinkIfFree(lockFile: string): void {
   let lock: Connection | undefined;
   try {
@@ -206,10 +214,12 @@ function unlinkIfFree(lockFile: string): void {
   }
 }
 
+/** Of fixed length, so that a mark completely overwrites the one before. */
 function markText(incarnation: string, transaction: number): string {
   return `${incarnation} ${String(transaction).padStart(16, '0')}\n`;
 }
 
+/** The number in a mark file; 0 if it belongs to another incarnation or cannot be read. */
 function readMark(file: string, incarnation: string): number {
   try {
     const [owner, transaction] = readFileSync(file, 'utf8').trim().split(' ');
@@ -219,7 +229,7 @@ function readMark(file: string, incarnation: string): number {
   }
 }
 
-/** Not with `recursive`, which calls a read-only file system a missing folder. */
+/** Without `recursive`, which reports a read-only file system as a missing folder. */
 function makeFolder(folder: string, mode: number): void {
   try {
     mkdirSync(folder, { mode });
@@ -228,7 +238,7 @@ function makeFolder(folder: string, mode: number): void {
   }
 }
 
-/** Another process may have been faster. */
+/** Ignores errors: another process may have deleted the file first. */
 function tryUnlink(file: string): void {
   attempt(() => unlinkSync(file));
 }
@@ -237,6 +247,6 @@ function attempt(act: () => void): void {
   try {
     act();
   } catch {
-    // Best effort.
+    // Best effort: the callers do not depend on success.
   }
 }

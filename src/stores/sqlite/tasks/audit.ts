@@ -1,7 +1,8 @@
 /**
- * `body` contains all fields that SQL does not search or compare. The triggers prevent mistakes, in this program and by
- * hand: a body may be encrypted, decrypted or re-encrypted, and nothing else may change. Only entries older than the
- * last pruning may be deleted.
+ * The tables of the audit log. `at` is in milliseconds since 1970. `body` contains all fields that SQL does not search
+ * or compare. The triggers prevent mistakes, in this program and by hand. An update may only encrypt, decrypt or
+ * re-encrypt a body: plain text cannot be replaced by other plain text. Only entries from before the time in
+ * `audit_pruned` may be deleted; pruning sets that time first.
  */
 export const auditTables = `
   create table audit (

@@ -1,16 +1,19 @@
 /**
  * Group commit: one durable transaction for all commands that wait at the same time. Commands queue until the end of
- * the current event loop turn. Then they run one after the other without yielding, each in a savepoint, so no read ever
- * sees an open transaction. A command resolves only after the commit.
+ * the current event loop turn. Then they run one after the other, each in a savepoint. The whole transaction runs
+ * synchronously, so no other code of this process ever reads uncommitted data. A command resolves only after the
+ * commit.
  */
 import { crashPoint } from '../../../ports/crash-point.ts';
 import { storeClosed } from '../../../ports/store-errors.ts';
 import { runtime } from '../../../runtime/runtime.ts';
 import { type Connection, isBusy, toStoreError } from '../driver.ts';
 
-/** Limits how long one transaction blocks the event loop. */
+/** The maximum number of commands in one transaction. Limits how long it blocks the event loop. */
 const maxBatch = 256;
+/** The pause between attempts while another process holds the write lock. */
 const busyRetryMs = 1;
+/** If the lock was not free for this long, all waiting commands are rejected. */
 const busyGiveUpMs = 30_000;
 
 interface Command {
@@ -23,12 +26,13 @@ type Settled =
   | { readonly command: Command; readonly value: unknown }
   | { readonly command: Command; readonly error: unknown };
 
-/** Called around the commands of each transaction. */
+/** Called in each transaction, before and after its commands. */
 export interface TransactionHooks {
+  /** Called inside the transaction, before its first command. */
   onBegin(): void;
-  /** Called last before the commit. Returns the number of the transaction if it wrote anything. */
+  /** Called last before the commit. Returns the number of the transaction, or undefined if it changed no rows. */
   countTransaction(): number | undefined;
-  /** Called after the commit, before its commands resolve. */
+  /** Called after the commit, before its commands resolve, with the result of `countTransaction`. */
   onCommitted(transaction: number | undefined): void;
 }
 
@@ -38,10 +42,14 @@ export class GroupCommit {
   readonly #sql: ReturnType<typeof prepare>;
   readonly #hooks: TransactionHooks;
   #waiting: Command[] = [];
+  /** True if a flush is scheduled. */
   #scheduled = false;
+  /** The number of commands in the last transaction. */
   #lastBatch = 0;
   #closed = false;
+  /** Called when no command waits any more. */
   #idle: (() => void)[] = [];
+  /** When the current attempts to get the write lock began, by the monotonic clock. */
   #busySince: number | undefined;
 
   constructor(db: Connection, file: string, hooks: TransactionHooks) {
@@ -51,7 +59,10 @@ export class GroupCommit {
     this.#hooks = hooks;
   }
 
-  /** Runs a synchronous function inside the next transaction. If it throws, only its own changes are rolled back. */
+  /**
+   * Runs a synchronous function inside the next transaction, and rejects with its error. An error undoes only its own
+   * changes.
+   */
   submit<T>(run: () => T): Promise<T> {
     if (this.#closed) return Promise.reject(storeClosed(this.#file));
     return new Promise<T>((resolve, reject) => {
@@ -87,7 +98,10 @@ export class GroupCommit {
     else for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  /** False while another process holds the write lock. The batch waits without blocking the event loop. */
+  /**
+   * Begins a transaction; returns false if that failed. If another process holds the write lock, schedules another
+   * attempt, so the commands wait without blocking the event loop. Any other error rejects all waiting commands.
+   */
   #begin(): boolean {
     try {
       this.#sql.begin.run();
@@ -146,7 +160,7 @@ export class GroupCommit {
       this.#sql.release.run();
       return { command, value };
     } catch (error) {
-      // A full disk rolls back the whole transaction, not only this command: then the whole batch fails.
+      // Some errors, such as a full disk, make SQLite roll back the whole transaction: then the whole batch fails.
       if (!this.#db.isTransaction) throw error;
       this.#db.exec('rollback to command; release command');
       return { command, error };

@@ -1,24 +1,27 @@
 /**
  * All statements of `rows.ts`, prepared once. They use `limit +?`, because SQLite recompiles a statement with `limit ?`
- * each time the limit is bound, which takes ten times as long as running it.
+ * each time the limit is bound, which takes ten times as long as running it. The plus sign hides the parameter from the
+ * query planner.
  */
 
 import type { Connection } from '../driver.ts';
 import type { Cells } from '../encryption/cells.ts';
 
 export function prepare(db: Connection, { keys }: Cells) {
+  // Encrypted bodies are decrypted together with the id.
   const columns = keys ? 'seq, body, lease_until, id' : 'seq, body, lease_until';
   return {
     get: asArrays(db.prepare(`select ${columns} from tasks where id = ?`)),
-    // A task of another owner and a missing task take equally long, to a fraction of a microsecond: both search the
-    // index and then read one row, if necessary the first. The owner column precedes the body, so only the first page
-    // of a large row is read. A row with another id was found through a corrupt index.
+    // A task only if it belongs to the owner. Callers must not learn from the duration whether a task of another owner
+    // exists, so both cases search the index and then read one row: for a missing id, the first row of the table. The
+    // owner column precedes the body, so only the first page of a large row is read. If a corrupt index leads to a row
+    // with another id, that row is returned, so that `rows.ts` reports the damage.
     getOf: asArrays(
       db.prepare(`
         select ${columns} from (select (select seq from tasks where id = ?) as found) cross join tasks
         where seq = coalesce(found, 1) and iif(+id = ?, +owner = ?, found is not null)`),
     ),
-    // Not `union all`, which would never end if a corrupt index made a task its own descendant.
+    // All descendants. Not `union all`, which would never end if a corrupt index made a task its own descendant.
     descendants: db.prepare(`
       with recursive below (seq, id) as (
         select seq, id from tasks where parent_id = ?
@@ -37,12 +40,13 @@ export function prepare(db: Connection, { keys }: Cells) {
       select tasks.seq, body, lease_until, tasks.id from path join tasks on tasks.seq = path.seq order by path.seq`),
     idAt: db.prepare('select id from tasks where seq = ?'),
     withKey: db.prepare(`select ${columns} from tasks where owner = ? and tool = ? and idempotency_key = ?`),
-    // Joins the rows themselves, because the index alone may be corrupt.
+    // Joins the table itself, so that `task` and `version` come from the row and not from an index that may be corrupt.
     journal: db.prepare(`
       select own.task, own.version, own.journal
       from commits indexed by commits_with_journal join commits as own on own.seq = commits.seq
       where commits.task = ? and commits.journal is not null order by commits.version`),
     journals: db.prepare('select journals from tasks where seq = ?'),
+    // Free pages do not count, because the database will reuse them.
     size: db.prepare(`
       select (page_count - freelist_count) * page_size as bytes
       from pragma_page_count, pragma_freelist_count, pragma_page_size`),
@@ -55,6 +59,7 @@ export function prepare(db: Connection, { keys }: Cells) {
       insert into tasks (epoch, worker, lease_until, lease_ms, ready, wake_at, deadline_at, purge_at, ended_at, unpublished,
         waiting, status, join_key, body, journals, answering, id, owner, tool, tool_version, parent_id, root_id, ordinal, created_at, idempotency_key)
       values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+    // A task keeps the right to run alone only for the same claim: while its epoch is unchanged and it has a worker.
     update: db.prepare(`
       update tasks set alone = iif(epoch = ? and ? is not null, alone, null),
         epoch = ?, worker = ?, lease_until = ?, lease_ms = ?, ready = ?, wake_at = ?, deadline_at = ?, purge_at = ?,
@@ -68,7 +73,8 @@ export function prepare(db: Connection, { keys }: Cells) {
     idlePasses: db.prepare(
       'select task, version from commits where idle is not null and at < ? order by at limit +?',
     ),
-    // When a pass is deleted, the commit after it counts the versions that are missing before it.
+    // `version` is that of the commit that ended an idle pass; the commit before it is the pass's claim. Both are
+    // deleted (`forgetPass`), and the commit after them counts the versions that are missing before it.
     leaveOutBefore: db.prepare(`
       update commits set left_out = left_out + (
         select sum(1 + left_out) from commits as pass where task = :task and version between :version - 1 and :version)
@@ -76,18 +82,22 @@ export function prepare(db: Connection, { keys }: Cells) {
     forgetPass: db.prepare(
       'delete from commits where task = :task and version between :version - 1 and :version',
     ),
+    // Keeps the pass for good: it was the last one, so there was no later commit to count it.
     keepPass: db.prepare('update commits set idle = null where task = :task and version = :version'),
     forgetCommits: db.prepare('delete from commits where task = ?'),
-    // Deletes more than were added: after a quiet hour there may be hundreds of thousands.
+    // Deletes old commits of removals, except the newest commit. The limit is higher than the number of commits just
+    // added, so that a backlog shrinks: an hour after a mass removal there may be hundreds of thousands.
     forgetRemovals: db.prepare(`
       delete from commits where seq < (select max(seq) from commits)
         and seq in (select seq from commits where task is null and at < ? order by at limit +?)`),
+    // Large results are stored in a separate table.
     resultApart: db.prepare('select value from results where task = ?'),
     keepApart: db.prepare('insert or replace into results (task, value) values (?, ?)'),
     forgetResult: db.prepare('delete from results where task = ?'),
   };
 }
 
+/** Makes a statement return rows as arrays, which `rows.ts` reads faster than objects. */
 function asArrays<S extends { setReturnArrays(enabled: boolean): void }>(statement: S): S {
   statement.setReturnArrays(true);
   return statement;

@@ -40,11 +40,15 @@ export function sqliteStore(parts: {
       rows.begin();
       const verdict = decide();
       if (verdict instanceof Refusal) throw verdict;
-      // Must be last: what it writes is delivered to subscribers after the commit.
+      // Nothing after this may throw: that would roll back the writes, but they would still be delivered to
+      // subscribers.
       rows.apply(verdict, clock.now());
       return verdict;
     });
-  /** Runs inside a transaction. An unreadable task affects no other. */
+  /**
+   * Claims tasks inside a transaction. A task that cannot be read, or for which the rule throws, does not affect
+   * others.
+   */
   const claimAll = (ready: readonly ReadyTask[], decide: ClaimRule): Claims => {
     const claimed: ClaimedChange[] = [];
     const failed: { taskId: TaskId; error: unknown }[] = [];
@@ -55,6 +59,7 @@ export function sqliteStore(parts: {
         const verdict = task && decide(task, freed);
         if (verdict && !(verdict instanceof Refusal)) claimed.push({ change: verdict });
       } catch (error) {
+        // A database error rolled back the whole transaction, so there is nothing to continue.
         if (!rows.isInTransaction) throw error;
         failed.push({ taskId, error: toStoreError(error, file) });
       }
@@ -66,6 +71,7 @@ export function sqliteStore(parts: {
   };
   return {
     ...lookups(rows, tables, read),
+    // `bearing` identifies an existing task, by its id or idempotency key.
     create: (bearing, decide) =>
       command(() => decide(bearing && ('id' in bearing ? rows.get(bearing.id) : rows.withKey(bearing)))),
     update: <R extends keyof Reach>(reach: R, id: TaskId, decide: (subject: Reach[R]) => Verdict) =>
