@@ -8,7 +8,10 @@ export type { Encryption } from './stores/shared/encryption/keys.ts';
 export type { RekeyReport } from './stores/shared/encryption/rekey.ts';
 export { openSqlite, type SqliteDatabase, type SqliteOptions } from './stores/sqlite/open.ts';
 
-/** A database in a file, or in memory (`'memory:'`), for `createTasks({ store })`. It opens on first use. */
+/**
+ * A database in a file, or in the memory of this process (`'memory:'`), for `createTasks({ store })`. Opens it on first
+ * use.
+ */
 export function sqlite(
   location: string,
   options: Pick<SqliteOptions, 'encryption'> = {},

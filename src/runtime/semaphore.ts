@@ -1,12 +1,15 @@
 /** Ends a wait early. */
 export interface Cancellation {
-  /** Calls back on cancellation, or at once if that has already happened. Returns a function that unsubscribes. */
+  /**
+   * Subscribes: calls `cancel` on cancellation, or at once if already cancelled. Returns a function that unsubscribes.
+   */
   hold(cancel: (reason: unknown) => void): () => void;
 }
 
 /** A fixed number of slots. If none is free, callers wait in the order of their arrival. */
 export class Semaphore {
   #free: number;
+  /** In the order of arrival. Calling one gives its caller a slot. */
   readonly #waiting = new Set<() => void>();
 
   constructor(slots: number) {
@@ -24,7 +27,7 @@ export class Semaphore {
     }
   }
 
-  /** Resolves to a function that releases the slot. Calling it again does nothing. */
+  /** Waits for a slot, and resolves to a function that releases it. Calling that function again does nothing. */
   async acquire(cancellation: Cancellation): Promise<() => void> {
     if (this.#free > 0) this.#free--;
     else await this.#turn(cancellation);
@@ -35,6 +38,7 @@ export class Semaphore {
     };
   }
 
+  /** Waits until `#release` passes on a slot; rejects with the reason if the wait is cancelled. */
   #turn(cancellation: Cancellation): Promise<void> {
     return new Promise((resolve, reject) => {
       const enter = () => {
@@ -49,7 +53,7 @@ export class Semaphore {
     });
   }
 
-  /** Passes the slot to the first waiting caller. */
+  /** Passes the slot directly to the first waiting caller, so that no later caller can take it. */
   #release(): void {
     const [next] = this.#waiting;
     if (!next) {

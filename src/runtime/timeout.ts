@@ -1,7 +1,10 @@
 /** Time limits for promises. */
 import { after } from './clock.ts';
 
-/** Settles like the promise, or resolves to undefined after `ms` or as soon as the signal is aborted. */
+/**
+ * Settles like the promise, or resolves to undefined after `ms` or as soon as the signal is aborted. Ends only the
+ * wait: the work of the promise continues.
+ */
 export async function within<T>(
   ms: number,
   promise: Promise<T>,
@@ -20,7 +23,7 @@ export async function within<T>(
   }
 }
 
-/** Settles like `run`. After `ms`, rejects with the error that `timedOut` returns, and then aborts. */
+/** Settles like `run`. After `ms`, rejects with the error that `timedOut` returns, and aborts `abort`, if given. */
 export async function withTimeout<T>(
   ms: number,
   run: () => T,

@@ -1,6 +1,7 @@
 /**
  * Seals values that a peer carries for us and must neither read nor change. A sealed value is encrypted and
- * authenticated (AES-256-GCM), has one purpose and an expiry time. All processes on the same store share the key.
+ * authenticated (AES-256-GCM). It can be opened only for the purpose it was sealed for, and until it expires. All
+ * processes on the same store share the key.
  */
 import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto';
 import { idFrom } from '../model/id.ts';
@@ -19,6 +20,7 @@ export class Sealer {
     this.#purpose = Buffer.from(purpose);
   }
 
+  /** `until`: when the sealed value expires, in milliseconds since 1970. */
   seal(value: Json, until: number): string {
     const nonce = runtime.randomBytes(nonceBytes);
     const cipher = createCipheriv('aes-256-gcm', this.#key, nonce);
@@ -27,10 +29,10 @@ export class Sealer {
     return Buffer.concat([nonce, body, cipher.getAuthTag()]).toString('base64url');
   }
 
-  /** Returns the sealed value, or why it is rejected. */
+  /** Returns the original value, or why it is rejected: `'forged'` also for another key or purpose. */
   open(sealed: string, now: number): { readonly value: Json } | { readonly problem: 'forged' | 'expired' } {
     const bytes = Buffer.from(sealed, 'base64url');
-    // The decoder ignores characters outside its alphabet and unused bits of the last character.
+    // Encode again and compare: the decoder ignores characters outside its alphabet and unused bits of the last one.
     if (bytes.length < nonceBytes + tagBytes || bytes.toString('base64url') !== sealed)
       return { problem: 'forged' };
     const decipher = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, nonceBytes));

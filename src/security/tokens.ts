@@ -1,6 +1,6 @@
 /**
- * Verifiers of bearer tokens, for the `auth` option of a server: JWTs signed by an authorization server, or a few static
- * tokens. The issuer, subject and client of a token determine the owner of its tasks.
+ * Verifiers of bearer tokens, for the `auth` option of a server: JWTs signed by an authorization server, or a few
+ * static tokens. The issuer, subject and client of a token determine the owner of its tasks.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { OAuthError, OAuthErrorCode, type VerifyBearerTokenOptions } from '@modelcontextprotocol/server';
@@ -19,7 +19,7 @@ import { type Duration, toMs } from '../model/duration.ts';
 import { InvalidOptions } from '../model/errors.ts';
 import { runtime } from '../runtime/runtime.ts';
 
-/** Algorithms with a private key. `none` and shared secrets are not among them. */
+/** Algorithms that sign with a private key. `none` and algorithms with a shared secret (HS256 etc.) are unsafe here. */
 const safeAlgorithms: readonly string[] = [
   'RS256',
   'RS384',
@@ -41,11 +41,11 @@ export interface JwtTokensOptions {
   readonly audience: string | readonly string[];
   /** Where the issuer publishes its keys, or the keys themselves. */
   readonly jwks: URL | JSONWebKeySet | readonly JWK[];
-  /** By default every algorithm with a private key: RS, PS and ES with 256, 384 and 512 bits, and EdDSA. */
+  /** Accepted signature algorithms. Default: RS, PS and ES with 256, 384 and 512 bits, EdDSA and Ed25519. */
   readonly algorithms?: readonly string[];
   /** Scopes that every token must have. A request whose token lacks one gets 403. */
   readonly requiredScopes?: readonly string[];
-  /** The maximum difference between the clocks of issuer and server. Default `'10s'`. */
+  /** The tolerated difference between the clocks of issuer and server. Default `'10s'`. */
   readonly clockTolerance?: Duration;
   /** How long fetched keys are cached. Default `'10m'`. */
   readonly keysGoodFor?: Duration;
@@ -83,12 +83,13 @@ export function jwtTokens(options: JwtTokensOptions): VerifyBearerTokenOptions {
         const payload = await verified(token, keys, checks);
         const { iss, sub, exp } = payload as { iss: string; sub: unknown; exp: number };
         if (typeof sub !== 'string' || sub === '') throw invalid('Its "sub" must be a non-empty string.');
+        // The audience of the token that is accepted here, if it is a URL.
         const resource = [payload.aud].flat().find((one) => audiences.includes(one!) && URL.canParse(one!));
         return {
           token,
           clientId: clientOf(payload) ?? sub,
           scopes: scopesOf(payload),
-          // The SDK checks the expiry again, without the tolerance.
+          // In seconds since 1970. The SDK checks the expiry again without the tolerance, so add it here.
           expiresAt: exp + Math.ceil(toleranceMs / 1_000),
           ...(resource !== undefined && { resource: new URL(resource) }),
           extra: { iss, sub, claims: payload },
@@ -110,6 +111,7 @@ function keysOf({ jwks, keysGoodFor = '10m', refetchAfter = '30s' }: JwtTokensOp
       );
     }
   }
+  // Plain HTTP is safe within one machine.
   const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(jwks.hostname);
   if (jwks.protocol !== 'https:' && !isLocal)
     throw new InvalidOptions(
@@ -128,7 +130,7 @@ async function verified(token: string, keys: JWTVerifyGetKey, checks: JWTVerifyO
     return (await jwtVerify(token, keys, checks)).payload;
   } catch (error) {
     if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw worded(error);
-    // A token need not name the key that signed it: try all of the issuer's keys.
+    // A token need not name the key that signed it: try all keys of the issuer that match its algorithm.
     for await (const key of error) {
       const found = await jwtVerify(token, key, checks).catch((problem: unknown) => {
         if (!(problem instanceof errors.JWSSignatureVerificationFailed)) throw worded(problem);
@@ -139,7 +141,7 @@ async function verified(token: string, keys: JWTVerifyGetKey, checks: JWTVerifyO
   }
 }
 
-/** The reason why a token is rejected, or why it cannot be verified: the issuer's keys cannot be fetched. */
+/** Converts an error of `jose`: the token is invalid, or (all other errors) the issuer's keys cannot be fetched. */
 function worded(error: unknown): OAuthError {
   if (error instanceof errors.JWTExpired) return invalid('It has expired.');
   if (error instanceof errors.JWTClaimValidationFailed) return invalid(claimFault(error));
@@ -170,11 +172,12 @@ function invalid(reason: string): OAuthError {
   return new OAuthError(OAuthErrorCode.InvalidToken, `The token is not accepted. ${reason}`);
 }
 
-/** RFC 9068 has `client_id`; many servers send `azp` instead. */
+/** The client of a token. RFC 9068 has `client_id`; many servers send `azp` instead. */
 function clientOf({ client_id, azp }: JWTPayload): string | undefined {
   return [client_id, azp].find((one): one is string => typeof one === 'string' && one !== '');
 }
 
+/** The scopes of a token. `scope` is a text with spaces; some servers send `scp` instead, often as a list. */
 function scopesOf({ scope, scp }: JWTPayload): string[] {
   const scopes = scope ?? scp;
   if (typeof scopes === 'string') return scopes.split(' ').filter((one) => one !== '');
@@ -184,17 +187,19 @@ function scopesOf({ scope, scp }: JWTPayload): string[] {
 // --- Static tokens ------------------------------------------------------------------------------------------
 
 export interface StaticToken {
+  /** The client that sends the token. */
   readonly clientId: string;
   /** The user of the client. Tokens with the same client and subject share their tasks. */
   readonly subject?: string;
   readonly scopes?: readonly string[];
 }
 
-/** The number of base64url characters that hold 128 random bits. */
+/** In characters: 128 random bits take 22 characters of base64url. */
 const minTokenLength = 22;
+/** The SDK requires an expiry time. Each request gets a new one, so static tokens never expire. */
 const lifetimeSeconds = 3_600;
 
-/** Verifies a few fixed tokens, for small set-ups. They do not expire; to revoke one, remove it. */
+/** Verifies a few fixed tokens (the keys of `tokens`), for small set-ups. To revoke one, remove it and restart. */
 export function staticTokens(
   tokens: Readonly<Record<string, StaticToken>>,
   { requiredScopes }: { readonly requiredScopes?: readonly string[] } = {},

@@ -12,13 +12,17 @@ export interface ServingOptions {
   /** Determines the owner of a request's tasks. Default: the issuer, subject and client of its verified token. */
   readonly owner?: (credentials: Credentials | undefined) => Owner;
   /**
-   * The maximum retention of tasks of callers without a token, whatever the caller or the tool requests: these tasks are
-   * protected only by their unguessable ids. Default `'1h'`.
+   * The maximum retention of tasks of callers without a token, whatever the caller or the tool requests: these tasks
+   * are protected only by their unguessable ids. Default `'1h'`.
    */
   readonly anonymousRetention?: Duration;
-  /** The maximum deadline of tasks that callers start, whatever the tool sets; `'none'` for no maximum. Default `'30d'`. */
+  /**
+   * The maximum deadline of tasks that callers start, whatever the tool sets; `'none'` for no maximum. Default `'30d'`.
+   */
   readonly maxDeadline?: Duration | 'none';
-  /** Drafts of MCP tasks that clients may use in addition to the released revisions: a list, or `'all'`. Default: none. */
+  /**
+   * Drafts of MCP tasks that clients may use in addition to the released revisions: a list, or `'all'`. Default: none.
+   */
   readonly drafts?: readonly Draft[] | 'all';
   /** Limits on callers. Each has a default; see docs/limits.md. */
   readonly limits?: Partial<Limits>;

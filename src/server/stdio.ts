@@ -29,7 +29,7 @@ import type { Tasks } from './tasks.ts';
 export interface ServeStdioOptions {
   /** Called with errors. Do not write them to standard output, which belongs to the protocol. */
   readonly onError?: (error: Error) => void;
-  /** Default standard input and output. */
+  /** The connection to the client. Default: standard input and output. */
   readonly transport?: Transport;
   /** Signals that stop the server; the end of its input stops it, too. Default SIGTERM and SIGINT. */
   readonly stopOn?: readonly NodeJS.Signals[];
@@ -38,6 +38,7 @@ export interface ServeStdioOptions {
 export interface StdioServer {
   /** Resolves when the input has ended and everything is closed. */
   readonly stopped: Promise<void>;
+  /** Ends the subscriptions, closes the connection, stops the workers, and closes the store. */
   stop(): Promise<void>;
 }
 
@@ -59,7 +60,7 @@ export function serveStdio(
       await wire.endSubscriptions();
       await served.close();
       await tasks.close();
-      // Only now: clients send SIGTERM soon after they close the input, which would interrupt running steps.
+      // Only now: clients send SIGTERM soon after they close the input. Without a handler it would kill running steps.
       for (const signal of signals) process.off(signal, stop);
     })();
     stopping.then(resolve, reject);
@@ -85,11 +86,13 @@ class ListeningTransport implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: NonNullable<Transport['onmessage']>;
+  /** Called when the connection is closed. */
   onEnd: () => void = () => {};
   readonly #wire: Transport;
   readonly #taskServer: TaskServer;
   /** By the id of the `subscriptions/listen` request; undefined while that is being checked. */
   readonly #subscriptions = new Map<SubscriptionId, Subscription | undefined>();
+  /** Resolves when the last notification of a subscription has been written. */
   #turn = Promise.resolve();
 
   constructor(wire: Transport, taskServer: TaskServer) {
@@ -200,7 +203,7 @@ class ListeningTransport implements Transport {
   }
 }
 
-/** Refuses requests that the SDK would wrongly serve, or that would overflow the stack. */
+/** The answer to a request that the SDK would wrongly serve, or that would overflow the stack; undefined for others. */
 function refusalOf(message: JSONRPCMessage): JsonObject | undefined {
   if (!('method' in message) || !('id' in message)) return undefined;
   const { id, params } = message;

@@ -1,6 +1,6 @@
 /**
- * The tools, limits and callers of one `Tasks`, shared by HTTP, stdio and all SDK servers. Created once per `Tasks`, while
- * SDK servers come and go.
+ * The tools, limits and callers of one `Tasks`, shared by HTTP, stdio and all SDK servers. Created once per `Tasks`,
+ * while SDK servers come and go.
  */
 
 import { tasksExtension } from '../dialects/2026-07-28/dialect.ts';
@@ -75,11 +75,12 @@ export interface CallParams extends Pick<ToolCall, 'named' | 'started'> {
   readonly header?: (name: string) => string | null | undefined;
 }
 
-/** Anonymous callers share one owner: a caller that guesses the key of another one would get its task. */
+/** In characters. Anonymous callers share one owner: one that guesses another's idempotency key would get its task. */
 const minAnonymousKeyLength = 22;
 
 export class TaskServer {
   readonly tasks: Tasks;
+  /** The dialect of 2026-07-28. Callers in sessions have others. */
   readonly dialect: Dialect = tasksExtension;
   readonly drafts: Drafts;
   readonly limiter: RateLimiter;
@@ -93,10 +94,11 @@ export class TaskServer {
   readonly standaloneStreams = new WeakMap<object, StandaloneStream>();
   /** What HTTP needs from the SDK server of a session, by transport. */
   readonly sessions = new WeakMap<object, SessionAccess>();
+  /** The drafts without SEP-1686, in which callers choose the names of their tasks. */
   readonly #draftsWithoutNames: Drafts;
   readonly #windowMs: number;
   readonly #anonymousRetentionMs: number;
-  /** Infinity for none. */
+  /** The upper limit on the deadline of tasks that callers start. Infinity for none. */
   readonly maxDeadlineMs: number;
   readonly #showsLimits: boolean;
   readonly #ownerOf: (credentials: Credentials | undefined) => Owner;
@@ -122,7 +124,7 @@ export class TaskServer {
     this.#showsLimits = options.showLimits ?? true;
     this.#ownerOf = owner;
     this.hasFixedTools = options.toolNamed === undefined;
-    // New calls go to the newest of several versions.
+    // The last of several versions is the newest. It gets all new calls.
     this.#tools = new Map(options.toolNamed ? [] : tasks.tools.map((tool) => [tool.name, tool]));
     this.#toolNamed =
       options.toolNamed ??
@@ -159,6 +161,7 @@ export class TaskServer {
     return undefined;
   }
 
+  /** The store's tasks, and the calls. Opens the store on first use. */
   served(): Promise<{ readonly requests: TaskService; readonly calls: ToolCalls }> {
     this.#served ??= this.tasks.requests().then((requests) => ({
       requests,
@@ -167,7 +170,7 @@ export class TaskServer {
     return this.#served;
   }
 
-  /** Resolves when the tasks of all ended requests are cancelled, left or removed. */
+  /** Resolves when the tasks of all ended requests are cancelled, removed, or left for a repeated call to join. */
   async settled(): Promise<void> {
     const served = await this.#served?.catch(() => undefined);
     await served?.calls.settled();
@@ -178,6 +181,7 @@ export class TaskServer {
     return this.callerLike(this.sender(capabilities), bearer, address);
   }
 
+  /** The sender with these capabilities of 2026-07-28. Subtasks count only if their draft is on. */
   sender(capabilities: unknown): Sender {
     const { knowsSubtasks, ...sender } = this.dialect.sender(capabilities);
     return knowsSubtasks && this.drafts.has('sep-2268') ? { ...sender, knowsSubtasks } : sender;
@@ -198,7 +202,7 @@ export class TaskServer {
     return { owner, dialect, sender, session: request.session ?? '', address, ...this.#limited(bearer) };
   }
 
-  /** The parent process has no limits. */
+  /** The limiter of a caller. The parent process has none. */
   #limited(bearer: Bearer): Pick<Caller, 'limiter'> {
     return bearer === 'local' ? {} : { limiter: this.limiter };
   }
@@ -252,7 +256,7 @@ export class TaskServer {
   }
 }
 
-/** Where to send the progress of a requested task. */
+/** Where to send the progress of a requested task; undefined if the caller sent no progress token. */
 function progressIn(meta: unknown, session: string): Origin['progress'] {
   const token = isJsonObject(meta) ? meta.progressToken : undefined;
   return typeof token === 'string' || typeof token === 'number' ? { token, session } : undefined;
@@ -264,6 +268,7 @@ function traceOf({ meta, header = () => undefined }: CallParams): Origin['trace'
   return trace ?? callersTrace(header('traceparent'), header('tracestate'));
 }
 
+/** The idempotency key of a request, if there is one. */
 function keyOf(meta: unknown, { owner }: Caller): string | undefined {
   const key = isJsonObject(meta) ? meta[idempotencyKey] : undefined;
   if (key === undefined) return undefined;

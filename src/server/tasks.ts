@@ -16,7 +16,7 @@ export function createTasks(options: TasksOptions): Tasks {
   return new Tasks(options);
 }
 
-/** An `McpServer` or `Server` of the official SDK, by the methods that both have: these types need no SDK. */
+/** An `McpServer` or `Server` of the official SDK. Lists methods that both have, so that these types need no SDK. */
 export interface SdkServer {
   connect(transport: never): Promise<void>;
   close(): Promise<void>;
@@ -38,14 +38,15 @@ export class Tasks extends EngineTasks {
     return { ...this.engineLimits, maxDeadline, ...limiter.limits };
   }
 
+  /** Waits until the tasks of ended requests are cleaned up, then stops the workers and closes the store. */
   override async close(): Promise<void> {
     await this.taskServer.settled();
     await super.close();
   }
 
   /**
-   * Adds the durable tools to an `McpServer` or `Server` that may have others of its own. Call it before the first tool is
-   * registered. Tasks run only in a worker: see `work()`.
+   * Adds the durable tools to an `McpServer` or `Server` that may have others of its own. Call it before the first tool
+   * is registered. Tasks run only in a worker: see `work()`.
    */
   attach(mcp: SdkServer, options: AttachOptions = {}): void {
     attach(this.taskServer, mcp as McpServer | Server, options);

@@ -1,26 +1,32 @@
 /**
- * The thread of the watchdog. The event loop of the process increments a counter. While the counter does not change, the
- * loop is blocked. Time in which this thread did not run either (the process was stopped, the machine slept) is ignored.
+ * The thread of the watchdog. The event loop of the process increments a counter. While the counter does not change,
+ * the loop is blocked. Time in which this thread did not run either (the process was stopped, the machine slept) is
+ * ignored.
  */
 import { writeSync } from 'node:fs';
 import { Session } from 'node:inspector';
 import { parentPort, workerData } from 'node:worker_threads';
 
 export interface Limits {
+  /** How long the loop must be blocked until the first report. The time until each next report doubles. */
   readonly reportMs: number;
-  /** Infinity if the process must not be killed. */
+  /** How long the loop may be blocked before the process is killed. Infinity: it is never killed. */
   readonly exitMs: number;
 }
 
 export interface ThreadData extends Limits {
+  /** The counter, in its only element. */
   readonly beats: Int32Array<SharedArrayBuffer>;
+  /** The `Symbol.for` key of the global function that returns the current step as JSON. */
   readonly currentStepKey: string;
-  /** The debugger can only connect to the main thread. */
+  /** True if the watched thread is the main thread, the only one to which the debugger can connect. */
   readonly canInspect: boolean;
 }
 
+/** A report. Sent to the blocked thread, which receives it once its loop is free again. */
 export interface Blocked {
   readonly message: string;
+  /** How long the loop was blocked, in milliseconds. */
   readonly ms: number;
   readonly task?: string;
   readonly tool?: string;
@@ -29,7 +35,7 @@ export interface Blocked {
 
 type CurrentStep = Pick<Blocked, 'task' | 'tool' | 'step'>;
 
-/** The debugger never answers if native code blocks the loop. */
+/** The wait for the debugger is limited, because it never answers if native code blocks the loop. */
 const debuggerTimeoutMs = 2_000;
 
 if (parentPort) watch(workerData as ThreadData);
@@ -42,6 +48,7 @@ function watch({ beats, currentStepKey, canInspect, ...first }: ThreadData): voi
   });
   let lastCount = Atomics.load(beats, 0);
   let checkedAt = performance.now();
+  // How long the counter has not changed.
   let silentMs = 0;
   let nextReportMs = limits.reportMs;
   let blocked: Blocked | undefined;
@@ -49,6 +56,7 @@ function watch({ beats, currentStepKey, canInspect, ...first }: ThreadData): voi
   const tick = () => {
     const now = performance.now();
     const everyMs = tickMs(limits);
+    // A longer gap means that this thread did not run either.
     const elapsed = Math.min(now - checkedAt, 2 * everyMs);
     checkedAt = now;
     const count = Atomics.load(beats, 0);
@@ -59,6 +67,7 @@ function watch({ beats, currentStepKey, canInspect, ...first }: ThreadData): voi
       silentMs = 0;
       nextReportMs = limits.reportMs;
     } else silentMs += elapsed;
+    // True if the process must be killed now.
     const isOver = silentMs >= limits.exitMs;
     if (isOver || (!isInspecting && silentMs >= nextReportMs)) {
       isInspecting = true;
@@ -66,7 +75,7 @@ function watch({ beats, currentStepKey, canInspect, ...first }: ThreadData): voi
       const ms = Math.round(silentMs);
       const report = (found: CurrentStep) => {
         isInspecting = false;
-        // The step that was found before is still the one that blocks: nothing else has run since.
+        // If the debugger found nothing this time, use its last answer: nothing else has run since.
         const step = found.tool === undefined && blocked ? blocked : found;
         blocked = { ...step, ms, message: messageFor(step, ms) };
         writeSync(2, `holdfast: ${blocked.message}\n`);
@@ -77,7 +86,7 @@ function watch({ beats, currentStepKey, canInspect, ...first }: ThreadData): voi
         );
         process.kill(process.pid, 'SIGKILL');
       };
-      // Before the exit it does not inspect again: other processes wait for the tasks.
+      // Do not inspect before the exit: that could take seconds, and other processes wait for the tasks.
       if (canInspect && !isOver) void currentStep(currentStepKey).then(report);
       else report({});
     }
@@ -86,6 +95,7 @@ function watch({ beats, currentStepKey, canInspect, ...first }: ThreadData): voi
   setTimeout(tick, tickMs(limits));
 }
 
+/** The time between two checks of the counter: some checks per `reportMs`. */
 function tickMs({ reportMs }: Limits): number {
   return Math.max(20, Math.min(500, reportMs / 4));
 }

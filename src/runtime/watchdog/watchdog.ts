@@ -9,21 +9,24 @@ import type { Blocked, ThreadData } from './thread.ts';
 
 /**
  * `report` writes to stderr while the event loop is blocked. `exit` also kills the process once it has been blocked for
- * two leases, so that other processes resume its tasks. Use `exit` only if something restarts the process.
+ * two leases, so that other processes resume its tasks. Use `exit` only if something restarts the process. `off` starts
+ * no watchdog for this worker.
  */
 export type WatchdogMode = 'report' | 'exit' | 'off';
 
 export interface Watch {
+  /** The lease of the worker's claims. Reports start after a third of it, but not before one second. */
   readonly leaseMs: number;
   readonly mode: WatchdogMode;
-  /** Returns the task and the step that run now. */
+  /** Returns the task, tool and step that run now in this process; undefined if no handler runs. */
   readonly currentStep: () => object | undefined;
-  /** Called once the event loop is free again. */
+  /** Called with the last report once the event loop is free again. */
   readonly blocked: (message: string, detail: Record<string, unknown>) => void;
 }
 
 /** The key of the global function that the thread calls through the debugger to read the current step. */
 const currentStepKey = 'holdfast.currentStep';
+/** See `WatchdogMode`. */
 const exitAfterLeases = 2;
 
 const watches = new Set<Watch>();
@@ -50,10 +53,12 @@ export function watchLoop(watch: Watch): () => void {
 function start(): void {
   const reportMs = Math.max(1_000, Math.min(...[...watches].map(({ leaseMs }) => leaseMs / 3)));
   const exits = [...watches].filter(({ mode }) => mode === 'exit');
+  // Infinity if no watch has the mode `exit`.
   const exitMs = Math.min(...exits.map(({ leaseMs }) => leaseMs * exitAfterLeases));
   const limits = { reportMs, exitMs };
   if (running) return running.thread.postMessage(limits);
   const beats = new Int32Array(new SharedArrayBuffer(4));
+  // The function of any watch will do: it covers all workers of the process.
   const { currentStep } = [...watches][0]!;
   (globalThis as Record<symbol, unknown>)[Symbol.for(currentStepKey)] = () =>
     JSON.stringify(currentStep() ?? {});
@@ -69,6 +74,7 @@ function start(): void {
   thread.on('message', ({ message, ...detail }: Blocked) => {
     for (const { blocked } of watches) blocked(message, detail);
   });
+  // At least as often as the thread checks the counter.
   const beat = setInterval(() => Atomics.add(beats, 0, 1), Math.max(20, Math.min(500, reportMs / 5)));
   beat.unref();
   running = { thread, beat };

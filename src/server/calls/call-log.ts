@@ -1,6 +1,6 @@
 /**
- * Log messages for clients. On 2026-07-28 a request names a minimum log level. Messages of its own call are sent on the
- * stream of its answer, and none after the answer.
+ * Log messages for clients. A request of 2026-07-28 may name a minimum log level in its metadata. Then the messages of
+ * its own call are sent on the stream of its answer, before the answer.
  */
 import type { ServerContext } from '@modelcontextprotocol/server';
 import { logLevelKey } from '../../dialects/2026-07-28/names.ts';
@@ -37,31 +37,35 @@ export interface LogMessage {
 
 /** The log of one call, for a request that asked for it. */
 export interface CallLog {
+  /** The minimum level that the request asked for. */
   readonly level: LogLevel;
   write(message: LogMessage): void;
 }
 
-/** Selects the log messages of one call, until `end()`. */
+/** The subscription of one call to its log messages, until `end()`. */
 export interface Listening {
-  /** Sets the task of the call. Called before that task begins. */
+  /** Sets the task of the call, whose id `creating` resolves to. Called before that task begins. */
   isFor(creating: Promise<TaskId>): void;
   end(): void;
 }
 
-/** The maximum that is buffered for a reader. The SDK's streams buffer without a limit. */
+/** The maximum that is buffered for a reader; more is dropped. The SDK's streams buffer without a limit. */
 const maxUnread = { messages: 1_000, characters: 1_048_576 };
 
 /** The log stream of one reader. It drops messages that come faster than they are read, and reports how many. */
 export class LogStream {
   readonly #send: (message: LogMessage) => Promise<void>;
   readonly #drained: () => Promise<void>;
+  /** What was sent, but not read yet. */
   #unread = { messages: 0, characters: 0 };
+  /** The number of messages dropped since the last report about them. */
   #omitted = 0;
   #lastSent = Promise.resolve();
+  /** True while `#untilRead` runs. */
   #isWaiting = false;
   #isClosed = false;
 
-  /** `send` writes a message to the stream; `drained` resolves when the reader has read all of them. */
+  /** `send` writes a message to the stream; `drained` resolves when the reader has read all messages written so far. */
   constructor(
     send: (message: LogMessage) => Promise<void>,
     drained: () => Promise<void> = () => Promise.resolve(),
@@ -80,7 +84,7 @@ export class LogStream {
     else this.#push(message, size);
   }
 
-  /** Flushes the stream and stops sending. */
+  /** Reports dropped messages and stops sending. The answer to the request may be sent once this resolves. */
   async close(): Promise<void> {
     this.#writeOmitted();
     this.#isClosed = true;
@@ -91,13 +95,14 @@ export class LogStream {
   #push(message: LogMessage, size: number): void {
     this.#unread = { messages: this.#unread.messages + 1, characters: this.#unread.characters + size };
     this.#lastSent = this.#send(message);
-    // The reader is gone, or the transport refused the message.
+    // Stop sending: the reader is gone, or the transport refused the message.
     this.#lastSent.catch(() => {
       this.#isClosed = true;
     });
     if (!this.#isWaiting) void this.#untilRead().catch(() => {});
   }
 
+  /** Updates the counts of unread messages until the reader has read all. */
   async #untilRead(): Promise<void> {
     this.#isWaiting = true;
     while (this.#unread.messages > 0) {
@@ -123,7 +128,7 @@ export class LogStream {
   }
 }
 
-/** Opens the log of a request that asked for one, if the called tool has a log. */
+/** Opens the log of a request. Undefined if the request did not ask for one or the called tool has none. */
 export function listeningOf(
   { listen }: Called,
   { mcpReq, http }: ServerContext,

@@ -1,11 +1,14 @@
 /**
- * Records whether the answers to requests were delivered. An answer over HTTP is delivered when its response is finished,
- * any other when its transport has written it. Until then the caller may disconnect.
+ * Records whether the answers to requests were delivered. An answer over HTTP is delivered when its response is
+ * finished, any other when its transport has written it. Until then it can be lost with the connection.
  */
 import type { ServerContext } from '@modelcontextprotocol/server';
 import type { MayJoin, StartedCall } from './tool-call.ts';
 
-/** The outcome of an answer. `'cancelled'`: the client cancelled its request and gets no answer. */
+/**
+ * What happened to an answer. `'lost'`: the connection closed before the answer was delivered. `'cancelled'`: the
+ * client cancelled its request and gets no answer.
+ */
 export type Fate = 'delivered' | 'lost' | 'cancelled';
 
 /** The code with which the SDK aborts a request whose connection was closed. */
@@ -13,14 +16,15 @@ const closed = 'CONNECTION_CLOSED';
 
 /** What the server knows about an HTTP request in addition to the request itself. */
 export interface HttpExchange {
-  /** By the monotonic clock. */
+  /** When the request arrived, in milliseconds of the monotonic clock. */
   readonly arrivedAt: number;
+  /** The network address of the client, if known. */
   readonly address?: string | undefined;
-  /** Resolves when the response was finished, or cannot be finished. */
+  /** Resolves when the response was finished, or can no longer be finished. */
   readonly fate: () => Promise<Fate>;
   /** Resolves when the client has read everything that was written, or is gone. */
   readonly drained: () => Promise<void>;
-  /** The call that the fast path started, until the SDK continues it. */
+  /** What the fast path returned for the call; cleared when the SDK continues the call. */
   started?: StartedCall | MayJoin | undefined;
 }
 
@@ -38,13 +42,16 @@ export function exchangeOf(request: object | undefined): HttpExchange | undefine
 
 interface OpenAnswer {
   readonly resolve: (fate: Fate) => void;
+  /** True for HTTP without an `HttpExchange`: the author uses the SDK's own HTTP handler. */
   readonly isOverHttp: boolean;
 }
 
 /** The answers on one transport. */
 export class Deliveries {
+  /** Answers that are not delivered yet, by the ids of their requests. */
   readonly #open = new Map<unknown, OpenAnswer>();
 
+  /** Resolves to the fate of the answer to a request. */
   of({ http, mcpReq }: ServerContext): Promise<Fate> {
     const exchange = exchangeOf(http?.req);
     return new Promise((resolve) => {
@@ -69,7 +76,7 @@ export class Deliveries {
     const id = 'id' in message && !('method' in message) ? message.id : undefined;
     const open = id === undefined ? undefined : this.#open.get(id);
     if (!open) return writing;
-    // The SDK's handler closes its connection right after the answer, without waiting for it to be written.
+    // The SDK's handler calls `close` right after the answer, before it is written. That must not count as lost.
     if (open.isOverHttp) this.#open.delete(id);
     try {
       await writing;
@@ -82,6 +89,7 @@ export class Deliveries {
     }
   }
 
+  /** The connection is closed: all open answers are lost. */
   close(): void {
     for (const id of [...this.#open.keys()]) this.#settle(id, 'lost');
   }

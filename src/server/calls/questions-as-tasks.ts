@@ -19,16 +19,20 @@ import type { Streams } from '../sdk/streams.ts';
 import type { Channel } from '../sessions/session-connection.ts';
 
 const pace = new Pace();
-/** Only the asking task ends a question. After this time the question is asked again on the client's next stream. */
+/**
+ * How long polling is retried while the client cannot be reached. After that, the question stays open and is asked
+ * again on the client's next stream: only the asking task ends a question.
+ */
 const reconnectTimeoutMs = 60_000;
 
-/** How often a question is asked again because the client lost its task for it. */
+/** How many times a question is asked again because the client lost its task for it. */
 const maxLost = 3;
 
 type Wire = { readonly method: string; readonly params: JsonObject };
 
 interface Asking {
   readonly requests: TaskService;
+  /** The client that is asked. */
   readonly listener: Pick<Caller, 'dialect' | 'sender'>;
   readonly signal: AbortSignal;
   readonly streams: Streams;
@@ -41,7 +45,9 @@ export async function askAsTask(
   { taskId, ownKey, request }: CollapsedQuestion,
   { requests, listener, signal, streams }: Asking,
 ): Promise<JsonObject> {
+  // Stores the client's task for the question; undefined removes it.
   const entrust = (entrusted: AskedAsTask | undefined) => requests.entrust(taskId, ownKey, entrusted);
+  // True if the client must be requested to create a task. Some clients create tasks without such a request.
   const isTask = request.asTask === true && (listener.sender.makesTasksOf?.includes(request.kind) ?? false);
   for (let lost = 0; ; lost++) {
     let clientTask = await findClientTask(requests, taskId, ownKey);
@@ -58,7 +64,8 @@ export async function askAsTask(
       return await poll(channel, clientTask, signal);
     } catch (error) {
       const isOpen = (await findClientTask(requests, taskId, ownKey)) !== undefined;
-      // The asking task no longer needs the answer. The stream of a result ends with its task, so use another one.
+      // The asking task no longer needs the answer. Prefer the standalone stream: a `tasks/result` stream ends with its
+      // task.
       if (signal.aborted && !isOpen) cancelClientTask(streams.standalone() ?? channel, clientTask);
       if (!isLost(error) || lost === maxLost) throw error;
       await entrust(undefined);
@@ -66,7 +73,7 @@ export async function askAsTask(
   }
 }
 
-/** The client lost its task, or no longer supports tasks. */
+/** True if the client lost its task, or no longer supports tasks. */
 function isLost(error: unknown): boolean {
   return error instanceof Gone || (error instanceof RemoteError && error.rpcCode === methodNotFound);
 }
@@ -76,6 +83,7 @@ function cancelClientTask(channel: Channel, { taskId, dialect }: AskedAsTask): v
   if (message) void channel.request(message, channel.closed).catch(() => {});
 }
 
+/** The client's task for an open question; undefined if there is none, or the question is no longer open. */
 async function findClientTask(requests: TaskService, taskId: string, key: string) {
   const inputs: readonly InputRecord[] = (await requests.task(taskId))?.inputs ?? [];
   const input = inputs.find((one) => one.key === key);

@@ -19,18 +19,23 @@ export interface ToolCall extends OpenRequest {
   /** The name that the caller used, if it can differ from the tool's name. */
   readonly calledAs?: string | undefined;
   readonly head?: Head | undefined;
+  /** Answers to questions that were asked in an earlier round. */
   readonly inputResponses?: JsonObject | undefined;
+  /** The sealed state that an earlier answer contained (`RequestState` in `tool-calls.ts`). */
   readonly requestState?: string | undefined;
   readonly idempotencyKey?: string | undefined;
-  /** From a caller that requests a task: the retention of the task, and where its progress is sent. */
+  /** The retention that a caller requests for its task. `progress`: where to send the progress of a requested task. */
   readonly ttlMs?: number | undefined;
   readonly progress?: Origin['progress'] | undefined;
-  /** The upper limit on the retention that the caller or the tool asks for. */
+  /** The upper limit on the retention that the caller or the tool asks for. Infinity for none. */
   readonly maxRetentionMs: number;
-  /** The upper limit on the tool's deadline. */
+  /** The upper limit on the tool's deadline. Infinity for none. */
   readonly maxDeadlineMs: number;
+  /** Set for callers of SEP-1686, which choose the names of their tasks. */
   readonly named?: Naming | undefined;
-  /** The call that the fast path already started and counted. */
+  /**
+   * Set if the fast path already counted the call towards its caller's limits. Unless `mayJoin`, it also started it.
+   */
   readonly started?: StartedCall | MayJoin | undefined;
   /** The caller's own trace, which the task's trace continues. */
   readonly trace?: Origin['trace'] | undefined;
@@ -42,8 +47,8 @@ export interface Naming extends RequestedTask {
 }
 
 /**
- * Starts a call before its task exists: an immediate answer needs no task. Returns the outcome, or the input of the task
- * that continues the call.
+ * Starts a call before its task exists: an immediate answer needs no task. Returns the outcome, or the input of the
+ * task that continues the call.
  */
 export type Head = (owner: Owner, signal: AbortSignal) => Promise<StartedCall>;
 
@@ -55,13 +60,14 @@ export type StartedCall =
       abandon(): void;
     };
 
-/** The call was not started: there may be a lost call to join. */
+/** The fast path did not start the call: there may be a lost call to join. */
 export interface MayJoin {
   readonly mayJoin: true;
 }
 
 /** The open request of a call. */
 export interface OpenRequest {
+  /** Fires when the request is cancelled or its connection is closed. */
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
   /** Called with the task of the request as soon as its creation starts, so that no event of the task is missed. */
@@ -100,7 +106,7 @@ export function responsesOf({ mcpReq }: ServerContext, sent: JsonObject): unknow
 
 // --- Progress ---------------------------------------------------------------------------------------------
 
-/** Sends progress to a caller that waits for the plain result and sent a progress token. */
+/** Sends progress, with `_meta`, to a caller that waits for the plain result and sent a progress token. */
 export function progressOf(
   { mcpReq }: ServerContext,
   _meta?: JsonObject,
@@ -110,7 +116,7 @@ export function progressOf(
   let last = Number.NEGATIVE_INFINITY;
   return {
     onProgress: (progress) => {
-      // MCP requires progress to increase, but a handler may report anything.
+      // MCP requires progress to increase, but a handler may report any number: skip the others.
       if (progress.done <= last) return;
       last = progress.done;
       const params = { progressToken, ...wireProgress(progress), ...(_meta && { _meta }) };

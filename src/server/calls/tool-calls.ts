@@ -2,8 +2,8 @@
  * Answers `tools/call` of a durable tool with a task, with the plain result, or first with questions.
  *
  * A caller that takes tasks gets one immediately (`always`, `required`), or as soon as the handler exceeds the window,
- * asks a question or starts a subtask (`auto`). All other callers wait for the result. Their call is a task, too, but an
- * unpublished one: it belongs to the request, and its id is sent only if the call is handed over (`hand-over/`).
+ * asks a question or starts a subtask (`auto`). All other callers wait for the result. Their call is a task, too, but
+ * an unpublished one: it belongs to the request, and its id is sent only if the call is handed over (`hand-over/`).
  */
 
 import { questionsOf } from '../../dialects/collapse.ts';
@@ -47,7 +47,9 @@ import {
   type ToolCall,
 } from './tool-call.ts';
 
-/** A call that waits for its task at most for a window. */
+/**
+ * A call that waits for its task at most `windowMs` (without a limit if undefined), and is then answered with the task.
+ */
 type WindowedCall = ToolCall & Pick<WaitOptions, 'windowMs' | 'untilStart'>;
 
 interface NewTaskOptions extends CreateOptions {
@@ -56,7 +58,7 @@ interface NewTaskOptions extends CreateOptions {
   readonly named?: Origin['named'];
 }
 
-/** The author's `before` threw. */
+/** The author's `before` threw; `cause` is its error. */
 class BeforeFailed extends Error {}
 
 export class ToolCalls {
@@ -72,7 +74,7 @@ export class ToolCalls {
     this.#windowMs = windowMs;
   }
 
-  /** Resolves when the tasks of all ended requests are cancelled, left or removed. */
+  /** Resolves when the tasks of all ended requests are cancelled, removed, or left for a repeated call to join. */
   settled(): Promise<void> {
     return this.#ends.settled();
   }
@@ -111,7 +113,10 @@ export class ToolCalls {
 
   // --- With a task ----------------------------------------------------------------------------------------
 
-  /** Starts a call for the fast path unless it may join a lost call. An answer within 100 ms needs no task. */
+  /**
+   * Starts a call for the fast path, unless it may join a lost call. If the head answers immediately, no task is
+   * created.
+   */
   async begin(
     { tool, input, head }: Pick<ToolCall, 'tool' | 'input'> & { readonly head: Head },
     caller: Caller,
@@ -144,7 +149,9 @@ export class ToolCalls {
     return caller.dialect.created({ root: task, descendants: [] }, this.#requests.now);
   }
 
-  /** The task belongs to the request until its id is sent. */
+  /**
+   * The task belongs to the request until its id is sent. No task is created if the head of the call has an outcome.
+   */
   async #startUnpublished(given: WindowedCall, input: unknown): Promise<JsonObject> {
     const { caller, handOver, signal, onTask, inSession } = given;
     const ofSession = await requestOf(this.#requests, caller, inSession?.requestId);
@@ -205,7 +212,7 @@ export class ToolCalls {
     return limiter ? limiter.createTask(this.#requests, owner, create) : create();
   }
 
-  /** Notifies the caller of its task, and still answers the call with the plain result. */
+  /** Starts a call of SEP-1686: notifies the caller of its task, and still answers the call with the plain result. */
   async #startNamed(call: ToolCall, naming: Naming, input: unknown): Promise<JsonObject> {
     const { taskId, keepAlive, requestId } = naming;
     const { caller, signal, gone = signal, onProgress, onCreated } = call;
@@ -244,11 +251,13 @@ export class ToolCalls {
       : await waitFor(this.#requests, id, call);
     if (waited === 'aborted') return this.#abort(id, call);
     if (waited === 'done') return this.#deliver(id, call);
-    // Only calls that can be answered with a task, or be handed over, have a window.
+    // Here `waited` is 'asked', 'started' or 'elapsed'. A call without a window cannot be answered with a task, so its
+    // caller is asked. A plain client is asked, too, until its call is handed over ('elapsed').
     const isPublished = handOver ? waited === 'elapsed' : windowMs !== undefined;
     return isPublished ? this.#publish(id, call) : this.#park(id, call);
   }
 
+  /** Answers the call with its task, or with the result if the task has ended by now. */
   async #publish(id: TaskId, call: ToolCall): Promise<JsonObject> {
     const { signal, handOver } = call;
     const caller = handOver?.caller ?? call.caller;
@@ -288,7 +297,7 @@ export class ToolCalls {
     if (tree.root.phase !== 'done') {
       await this.#requests.keep(id);
       await answerQuestions(this.#requests, tree, call.inputResponses ?? {}, call.caller);
-      // The request was repeated after the hand-over. The end of this request must not end the task.
+      // A published task was handed over. It no longer belongs to a request, so this one does not wait for it.
       if (!tree.root.unpublished && call.handOver) {
         const { caller: plainCaller } = call.handOver;
         const shown = (await loadTree(this.#requests, plainCaller, id)) ?? tree;
@@ -298,7 +307,7 @@ export class ToolCalls {
     return this.#waitAndAnswer(id, { ...call, ...(join && { join }) });
   }
 
-  /** Answers the call with the outcome of its task. */
+  /** Answers the call with the outcome of its task. `isLast`: no later request needs the task, so it may be removed. */
   async #deliver(id: TaskId, call: ToolCall, isLast = call.requestState === undefined): Promise<JsonObject> {
     const tree = await this.#requests.tree(id);
     if (tree?.root.phase !== 'done')
@@ -328,7 +337,7 @@ export class ToolCalls {
     return (await this.#sealer(call)).seal(sealed, this.#requests.now + stateLifeMs);
   }
 
-  /** Undefined if the call has none. */
+  /** Decrypts the request state and checks that it belongs to this call. Undefined if the call has none. */
   async #openState(call: ToolCall): Promise<RequestState | undefined> {
     if (call.requestState === undefined) return undefined;
     const opened = (await this.#sealer(call)).open(call.requestState, this.#requests.now);
@@ -358,14 +367,14 @@ function nameOf(tool: DurableTool): string {
   return 'listedAs' in tool ? String(tool.listedAs) : tool.name;
 }
 
-/** A caller with an idempotency key can always repeat the call; its task outlives the request. */
+/** True if the call has an idempotency key: the caller can always repeat it, so its task outlives the request. */
 function hasHandle({ tool, idempotencyKey, caller }: ToolCall): boolean {
   return caller.sender.takesTasks && tool.task !== 'never' && idempotencyKey !== undefined;
 }
 
 type BeforeState = Extract<RequestState, { kind: 'before' }>;
 
-/** The answers given so far, and those of the new ones that were asked for. */
+/** The answers given so far, and those of the new ones that answer a question sent with the state. */
 function answersFor(state: BeforeState | undefined, responses: JsonObject = {}): JsonObject {
   // Without a state nothing was asked yet, but a caller that knows the questions may answer them in advance.
   const asked = (state?.asked ?? Object.keys(responses)).filter((key) => isJsonObject(responses[key]));
@@ -407,6 +416,7 @@ async function runBefore(call: ToolCall, state: BeforeState | undefined): Promis
     open.set(key, request);
     // Questions that are asked at the same time go into the same round.
     runtime.setImmediate(() => resolve({ open }));
+    // Never settles: `before` starts again when the answers arrive.
     return new Promise(() => {});
   };
 
@@ -423,6 +433,7 @@ async function runBefore(call: ToolCall, state: BeforeState | undefined): Promis
 
 // --- Request states ----------------------------------------------------------------------------------------
 
+/** How long a request state is valid. A parked task is kept for the same time. */
 const stateLifeMs = 3_600_000;
 
 /**
@@ -434,6 +445,7 @@ type RequestState =
   /** `asked`: the keys of the questions sent with the state. `answers`: the answers given so far. */
   | { readonly kind: 'before'; readonly asked: readonly string[]; readonly answers: JsonObject };
 
+/** A digest of the tool and the arguments. */
 function identityOf({ tool, input }: ToolCall): Promise<string> {
   return digestOf([tool.name, (input ?? {}) as JsonObject]);
 }

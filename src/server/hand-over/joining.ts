@@ -1,4 +1,7 @@
-/** A plain call can join a lost call of the same caller to the same tool and version, with the same arguments. */
+/**
+ * A plain call can join the task of a lost call, whose connection or process broke, of the same caller to the same tool
+ * and version, with the same arguments.
+ */
 import { hash } from 'node:crypto';
 import type { DurableTool } from '../../engine/handlers/tool.ts';
 import type { TaskService } from '../../engine/task-service.ts';
@@ -7,7 +10,7 @@ import type { Json } from '../../model/json.ts';
 import { type NewJoin, newCall, requestLength } from '../../model/task.ts';
 import { anonymous, type Caller, local } from '../../task-methods/caller.ts';
 
-/** Identifies the calls that can join each other. Undefined if no call may join. */
+/** Identifies the calls that can join each other. Undefined if no call may join. `request`: see `requestOf`. */
 export async function joinOf(
   requests: TaskService,
   { name, version, joinable, task, before }: DurableTool,
@@ -16,7 +19,8 @@ export async function joinOf(
   request?: string,
 ): Promise<NewJoin | undefined> {
   if (!joinable || task === 'never') return undefined;
-  // Several people may use one token, and the answers to the questions of `before` came from one of them.
+  // These calls are joined only within their session: anonymous callers share one owner. And several people may use
+  // one token, but the answers to the questions of `before` came from one of them.
   const isOfSession = owner === anonymous || before !== undefined;
   // A pipe is one session without a name. Over HTTP a request may have no session.
   const session = owner === local ? '' : named || undefined;

@@ -16,11 +16,14 @@ export interface AttachOptions {
 
 export interface HandOverOptions {
   /**
-   * The maximum time from the arrival of a call to its first answer, and of each call of the wait tool, if the client did
-   * not ask for progress. Choose less than the timeout of the clients. Default `'25s'`.
+   * The maximum time from the arrival of a call to its first answer, and of each call of the wait tool, if the client
+   * did not ask for progress. Choose less than the timeout of the clients. Default `'25s'`.
    */
   readonly window?: Duration;
-  /** The same for a client that asked for progress: many clients restart their timeout with it. Default `'50s'`. */
+  /**
+   * The same for a client that asked for progress: many clients restart their timeout with it. Default `'50s'`, or
+   * `window` if that is longer.
+   */
   readonly windowWithProgress?: Duration;
   /** The prefix of the names of the four tools. Change it if clients merge several servers. Default `'task_'`. */
   readonly prefix?: string;
@@ -28,7 +31,7 @@ export interface HandOverOptions {
   readonly earlierRevisions?: boolean;
   /** Whether calls of tools with `task: 'required'` are handed over immediately instead of refused. Default false. */
   readonly required?: boolean;
-  /** How long operators can see a call after its result was delivered. By default it is removed immediately. */
+  /** How long operators can see a call after its result was delivered. Default: it is removed immediately. */
   readonly keepDelivered?: Duration;
 }
 
@@ -39,7 +42,7 @@ function invalidPlainClients(given: unknown): InvalidOptions {
   );
 }
 
-/** An author's tool has the name of one of the plain tools. */
+/** The error if an author's tool has the name of one of the plain tools. */
 export function toolNameTaken(name: string): InvalidOptions {
   return new InvalidOptions(
     'TOOL_NAME_TAKEN',
@@ -60,7 +63,7 @@ export function handOverSettings({ plainClients = 'hand-over' }: AttachOptions) 
   const windowMs = toMs(window);
   return {
     windowMs,
-    // Progress never shortens the time.
+    // The default is never shorter than `window`.
     windowWithProgressMs: toMs(windowWithProgress ?? Math.max(windowMs, 50_000)),
     names,
     earlierRevisions: options.earlierRevisions ?? true,

@@ -1,6 +1,6 @@
 /**
- * Plain clients, which do not support tasks, on a server that hands their calls over: how to detect them, which tools to
- * list for them, and the plain tools that they continue with.
+ * Plain clients, which do not support tasks, on a server that hands their calls over: how to detect them, which tools
+ * to list for them, and the plain tools that they continue with.
  */
 import type { McpServer, ServerContext } from '@modelcontextprotocol/server';
 import { plainTools } from '../../dialects/plain-tools/dialect.ts';
@@ -16,7 +16,7 @@ import { type HandOverSettings, toolNameTaken } from './options.ts';
 import { type PlainTool, plainToolsOf } from './tools.ts';
 import type { HandOver, PlainRequest } from './waiting.ts';
 
-/** Codes of errors that a model can correct. */
+/** Codes of errors that a model can correct. They become error results. */
 const forModels = ['TASK_NOT_FOUND', 'TASK_IS_DONE', 'BAD_ANSWER', 'INVALID_PARAMS'] as const;
 
 /** A request of a client, and the streams of its connection. */
@@ -48,7 +48,7 @@ export class PlainClients {
     );
   }
 
-  /** How a call is handed over, if its caller is a plain client. */
+  /** How a call is handed over; empty if it cannot be, or its caller is not a plain client. */
   handOverFor({ tool }: Called, received: Received): Pick<OpenRequest, 'handOver'> {
     const { caller, context, streams } = received;
     if (!this.#canHandOver(tool) || !this.#isPlain(caller, context)) return {};
@@ -85,7 +85,7 @@ export class PlainClients {
     };
   }
 
-  /** Whether the caller is a plain client, whose long calls are handed over. */
+  /** True if the caller is a plain client. Earlier revisions (no envelope) count only if the option includes them. */
   #isPlain({ sender, dialect }: Caller, { mcpReq }: ServerContext): boolean {
     if (sender.takesTasks || dialect.callerNamesTasks) return false;
     return mcpReq.envelope !== undefined || this.#settings.earlierRevisions;
@@ -135,7 +135,7 @@ export class PlainClients {
     for (const { name } of tools) if (this.#tools.has(name)) throw toolNameTaken(name);
   }
 
-  /** Refuses them when they are registered, too. */
+  /** Also refuses such names when a tool is registered later. */
   reserveNames(mcp: McpServer): void {
     const registerTool = mcp.registerTool.bind(mcp) as (name: string, ...rest: unknown[]) => unknown;
     const checked = (name: string, ...rest: unknown[]) => {
@@ -163,7 +163,10 @@ export class PlainClients {
     return { ...page, tools: isPlain ? tools.map((tool) => this.#withoutOutputSchema(tool)) : tools };
   }
 
-  /** Removes the output schema: strict clients refuse structured content that does not match it, such as a hand-over. */
+  /**
+   * Removes the output schema: strict clients refuse structured content that does not match it, such as a hand-over.
+   * Task support becomes optional, because a plain client can call even a tool that requires a task.
+   */
   #withoutOutputSchema(listed: Listed): Listed {
     if (!this.#mayHandOver(listed)) return listed;
     const { outputSchema: _, execution, ...rest } = listed;
@@ -176,7 +179,7 @@ export class PlainClients {
   }
 }
 
-/** No caller waits for an answer that was lost or cancelled. */
+/** Detects that the client no longer waits for the answer: it was lost, or the request was cancelled. */
 function goneSignals(
   { mcpReq, http }: ServerContext,
   fate: Promise<Fate>,

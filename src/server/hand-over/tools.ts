@@ -1,6 +1,6 @@
 /**
  * The four plain tools. A model learns about tasks only from their descriptions. They call the task methods, so
- * that owners, limits and rules apply. Errors that a model can correct are returned as error results.
+ * that the same owners, limits and rules apply. Errors that a model can correct are returned as error results.
  */
 
 import { questionsOf } from '../../dialects/collapse.ts';
@@ -42,9 +42,11 @@ const taskId = {
 };
 const onlyTaskId: JsonObject = { type: 'object', properties: { taskId }, required: ['taskId'] };
 
+// Annotations. All four tools can safely be called again with the same arguments.
 const reading = { readOnlyHint: true, idempotentHint: true, openWorldHint: false };
 const acting = { ...reading, readOnlyHint: false };
 
+/** The four tools, each under its configured name. All check that `taskId` is a non-empty string. */
 export function plainToolsOf(names: PlainToolNames): PlainTool[] {
   const described: Record<PlainToolName, Omit<PlainTool, 'name'>> = {
     wait: {
@@ -102,7 +104,7 @@ export function plainToolsOf(names: PlainToolNames): PlainTool[] {
   }));
 }
 
-/** Waits for the task. Cancelling the request ends only the wait. */
+/** Waits for the task, up to the window of the request. Cancelling the request ends only the wait. */
 async function wait(call: PlainCall, names: PlainToolNames): Promise<JsonObject> {
   const { requests, caller, input, signal, onProgress, inputResponses } = call;
   const { tree } = await answerTo('tasks/get', requests, caller, input);

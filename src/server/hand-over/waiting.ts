@@ -12,9 +12,9 @@ export interface PlainRequest {
   readonly caller: Caller;
   /** True if the call is handed over immediately, without a wait. */
   readonly atOnce?: boolean;
-  /** The time left for the answer. */
+  /** The time left for the answer; negative if it is over. */
   readonly leftMs: () => number;
-  /** Asks the task's questions on the stream of the request, until the returned function is called. */
+  /** Asks the task's questions on the stream of the request, until the returned function is called. Sessions only. */
   readonly askOnStream?: (id: TaskId) => Promise<() => void>;
 }
 
@@ -24,15 +24,19 @@ export interface HandOver extends PlainRequest {
   readonly fate: Promise<Fate>;
   /** Fires when the client no longer waits for the answer. */
   readonly gone: AbortSignal;
-  /** True if the client is gone because its connection was lost. The call continues, and a repeated call may join it. */
+  /**
+   * True if the client is gone because its connection was lost. The call continues, and a repeated call may join it.
+   */
   readonly isLost: () => boolean;
-  /** How long operators see the call after its answer was delivered. */
+  /** How long operators see the call after its answer was delivered. Undefined: it is removed immediately. */
   readonly keepMs?: number | undefined;
 }
 
 /**
+ * Waits until the request can be answered. Returns `'done'` if the task has ended, and `'aborted'` if the signal fired.
  * Returns `'elapsed'` if the answer to the request is the status of the task: the time is up, or the client cannot be
- * asked an open question. Returns `'asked'` if the answer is the open questions, and the client sends the answers later.
+ * asked an open question. Returns `'asked'` if the answer is the open questions, and the client sends the answers
+ * later.
  */
 export async function waitPlainly(
   requests: TaskService,
@@ -50,6 +54,7 @@ export async function waitPlainly(
         signal,
         ...(beats && { onProgress: beats.report }),
         windowMs: Math.max(0, leftMs()),
+        // Once questions are asked on the stream, they no longer end the wait.
         ignores: (request) => (canAsk(request) ? stopAsking !== undefined : ignores(request)),
       });
       if (waited !== 'asked') return waited;
@@ -73,10 +78,13 @@ async function openRequests(requests: TaskService, id: TaskId): Promise<InputReq
 
 // --- Progress -----------------------------------------------------------------------------------------------
 
-/** Well below the timeouts of clients. */
+/** The interval of heartbeats, well below the timeouts of clients. */
 const heartbeatMs = 10_000;
 
-/** Heartbeats add this much to the progress, because MCP requires it to increase. */
+/**
+ * Heartbeats increase the progress, because MCP requires that: by this fraction of it, and at least by this much. For
+ * large numbers a fixed amount would be lost in rounding.
+ */
 const minIncrease = 1e-6;
 
 type HeartbeatService = Pick<TaskService, 'schedule' | 'tree' | 'now'>;
@@ -117,7 +125,7 @@ export function heartbeat(requests: HeartbeatService, id: TaskId, send: (progres
   };
 }
 
-/** One line for a person: what the task is doing, and for how long. Undefined if the task is done. */
+/** One line for a person: what the task is doing, and the time since its creation. Undefined if the task is done. */
 async function messageOf(requests: HeartbeatService, id: TaskId): Promise<string | undefined> {
   const { now } = requests;
   const tree = await requests.tree(id);
@@ -141,6 +149,6 @@ function elapsed(ms: number): string {
 
 function increased({ done, total }: Progress): Progress {
   const next = done + minIncrease * Math.max(1, Math.abs(done));
-  // Progress must not exceed the total.
+  // Progress must not exceed the total, so omit the total then.
   return { done: next, ...(total !== undefined && total >= next && { total }) };
 }

@@ -17,15 +17,15 @@ import { transportRefusal } from '../../dialects/json-rpc.ts';
 import { InvalidOptions } from '../../model/errors.ts';
 
 export interface AdmissionOptions {
-  /** Host names that requests may use for this server. Default: those of this machine, to prevent DNS rebinding. */
+  /** Host names, without ports, that requests may use for this server. Default: localhost, to prevent DNS rebinding. */
   readonly allowedHosts?: readonly string[];
-  /** Hosts whose pages may call this server from a browser. Default: those of this machine. */
+  /** Host names (not URLs) of pages that may call this server from a browser. Default: localhost. */
   readonly allowedOrigins?: readonly string[];
   /** Requires a bearer token in every request: `jwtTokens()`, `staticTokens()`, or a verifier of your own. */
   readonly auth?: VerifyBearerTokenOptions;
   /** Describes the tokens that clients need; served at `/.well-known/oauth-protected-resource` plus the path. */
   readonly resource?: ProtectedResource;
-  /** Called with errors whose details callers do not get. */
+  /** Called with errors whose details callers do not receive. */
   readonly onError?: (error: Error) => void;
 }
 
@@ -37,7 +37,7 @@ export class AdmissionControl {
   readonly #auth: VerifyBearerTokenOptions | undefined;
   readonly #metadata: ResourceMetadata | undefined;
   readonly #onError: (error: Error) => void;
-  /** Host headers that already passed the check. */
+  /** Host headers that already passed the check. Limited, because the port may vary. */
   readonly #goodHosts = new Set<string>();
 
   constructor({ allowedHosts, allowedOrigins, auth, resource, onError = () => {} }: AdmissionOptions) {
@@ -48,7 +48,7 @@ export class AdmissionControl {
     this.#onError = onError;
   }
 
-  /** The public metadata document, if the request is for it. */
+  /** The response with the public metadata document; undefined if the request is for something else. */
   published(method: string, url: string | undefined, host: string | null | undefined): Response | undefined {
     if (!this.#metadata) return undefined;
     const asked = URL.parse(url ?? '/', this.#metadata.url)?.pathname;
@@ -56,7 +56,7 @@ export class AdmissionControl {
     return this.refuse(host, undefined) ?? published(this.#metadata.document, method);
   }
 
-  /** The refusal of a request with a wrong host or origin. */
+  /** The refusal of a request with a wrong host or origin; undefined if both are allowed. */
   refuse(host: string | null | undefined, origin: string | null | undefined): Response | undefined {
     if (!host || !this.#goodHosts.has(host)) {
       if (host && !/^[\w.:[\]-]+$/.test(host)) return refusal(403, 'Invalid Host header');
@@ -74,6 +74,7 @@ export class AdmissionControl {
     return this.#auth === undefined;
   }
 
+  /** Verifies the bearer token. `verified`: the token if middleware already verified it. */
   async admit(authorization: string | null | undefined, verified?: AuthInfo): Promise<Admission> {
     if (!this.#auth || verified) return { authInfo: verified };
     try {
@@ -90,7 +91,7 @@ export class AdmissionControl {
   }
 }
 
-/** A JSON-RPC error for a request whose body was not read. */
+/** A JSON-RPC error with the id null, for a request whose body was not read or has none. */
 export function refusal(status: number, message: string, code = transportRefusal): Response {
   return Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status });
 }
@@ -122,7 +123,8 @@ function metadataOf(resource: ProtectedResource): ResourceMetadata {
   const { authorizationServers, scopes, name, documentation } = resource;
   const resourceServerUrl = new URL(resource.url);
   const issuers = authorizationServers.map((issuer) => (issuer instanceof URL ? issuer.href : issuer));
-  // The SDK builds the document for one issuer and refuses unsafe ones. Call it for each issuer.
+  // The SDK builds a document for one issuer and refuses unsafe ones. Call it for each issuer, to check all of them;
+  // the first document is used, with the list of issuers replaced.
   const [document] = issuers.map((issuer) =>
     buildOAuthProtectedResourceMetadata({
       oauthMetadata: { issuer } as never,

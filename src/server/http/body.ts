@@ -23,6 +23,7 @@ export class HttpRefusal extends HoldfastError {
   }
 }
 
+/** The maximum depth of nested objects and arrays in a message. */
 export const maxDepth = 128;
 
 export function tooLarge(limit: number): HttpRefusal {
@@ -54,7 +55,7 @@ export function parseBody(text: string): unknown {
   return body;
 }
 
-/** Counts opening brackets: a quick check that saves normal messages the thorough one. */
+/** Counts opening brackets, which is at least the depth. This quick check saves normal messages the thorough one. */
 function countBrackets(text: string): number {
   let count = 0;
   for (const bracket of '{[')
@@ -62,7 +63,7 @@ function countBrackets(text: string): number {
   return count;
 }
 
-/** Checks the depth without recursion, which could overflow the stack. */
+/** True if a value is nested more than `limit` levels deep. Uses no recursion, which could overflow the stack. */
 export function isDeeperThan(value: unknown, limit: number): boolean {
   let level: unknown[] = [value];
   for (let depth = 0; level.length > 0; depth++) {
@@ -72,7 +73,7 @@ export function isDeeperThan(value: unknown, limit: number): boolean {
   return false;
 }
 
-/** Reads a web body, and stops as soon as it is too large. */
+/** Reads a web body, and stops as soon as it is larger than `limit` bytes. */
 export async function readWebBody(body: ReadableStream<Uint8Array> | null, limit: number): Promise<string> {
   if (!body) return '';
   const chunks: Uint8Array[] = [];

@@ -1,7 +1,7 @@
 /** A body of server-sent events with backpressure. */
 import { runtime } from '../../runtime/runtime.ts';
 
-/** How long a reader may read nothing before its stream is closed. */
+/** How long a write waits for a reader that reads nothing, before the stream is closed. */
 export const slowReaderMs = 30_000;
 
 export class EventBody {
@@ -14,6 +14,7 @@ export class EventBody {
   /** Resolves when the buffer has room again. */
   #room = Promise.withResolvers<void>();
 
+  /** `keepAliveMs`: the interval of the comments that keep proxies from closing an idle stream. */
   constructor(onClose: () => void, keepAliveMs = 15_000) {
     this.stream = new ReadableStream({
       start: (controller) => {
@@ -47,11 +48,13 @@ export class EventBody {
     if (this.closed.aborted) throw new Error('The stream is closed.');
   }
 
+  /** Buffers an event as soon as there is room; rejects if the stream is closed. */
   async write(event: string): Promise<void> {
     await this.untilRoom();
     this.#enqueue(event);
   }
 
+  /** Ends the stream after a last event, even if the buffer is full. */
   end(lastEvent = ''): void {
     if (this.closed.aborted) return;
     this.#enqueue(lastEvent);
@@ -59,6 +62,7 @@ export class EventBody {
     this.#controller.close();
   }
 
+  /** Breaks the stream off, so that it does not look complete to its reader. */
   fail(error: unknown = new Error('The reader of this stream read nothing for too long.')): void {
     if (this.closed.aborted) return;
     this.#closing.abort();

@@ -1,7 +1,7 @@
 /**
- * The fast path answers task methods, calls that become a task immediately, and short gateway calls without an SDK
- * server. It takes only fully valid requests. The SDK answers all others, and sends the refusals. Both paths call the
- * same functions.
+ * The fast path answers task methods, calls that become a task immediately, and short gateway calls. It does so without
+ * creating an SDK server. It takes only fully valid requests. The SDK answers all others, and sends the refusals. Both
+ * paths call the same functions.
  */
 import { type AuthInfo, classifyInboundRequest } from '@modelcontextprotocol/server';
 import {
@@ -38,6 +38,7 @@ export interface Posted {
   readonly address?: (() => string | undefined) | undefined;
 }
 
+/** An HTTP response with a JSON-RPC message. */
 export interface FastAnswer {
   readonly status: number;
   /** The message as JSON. */
@@ -46,6 +47,7 @@ export interface FastAnswer {
   readonly retryAfterMs?: number | undefined;
 }
 
+/** A valid JSON-RPC request. The web request is `globalThis.Request`. */
 interface Request {
   readonly id: string | number;
   readonly method: string;
@@ -54,7 +56,7 @@ interface Request {
   readonly sender: Sender;
 }
 
-/** Carries out a request and returns the result as JSON. */
+/** Carries out a request and returns the JSON text of the result. */
 type Act = () => Promise<string>;
 
 /** Lets the SDK answer a request. */
@@ -62,9 +64,9 @@ type Sdk = (request: globalThis.Request) => Promise<Response>;
 
 type CalledWithHead = Parameters<ToolCalls['begin']>[0];
 
-/** Clients send the same metadata in every request. Metadata that was found valid is cached. */
+/** Clients send the same metadata in every request, so valid metadata is cached. At this many, the cache is emptied. */
 const maxCachedMetas = 1_000;
-/** Well-behaved clients send much less metadata; longer metadata is not cached. */
+/** In characters. Well-behaved clients send much less metadata; longer metadata is not cached. */
 const maxMetaLength = 4_096;
 
 export class FastPath {
@@ -72,6 +74,7 @@ export class FastPath {
   readonly #onError: (error: Error) => void;
   /** Senders by their valid metadata. */
   readonly #senders = new Map<string, Sender>();
+  /** Tools whose calls become tasks immediately. Not related to the hand-over to plain clients. */
   readonly #handsOver: ReadonlySet<DurableTool>;
 
   constructor(taskServer: TaskServer, onError: (error: Error) => void) {
@@ -93,7 +96,7 @@ export class FastPath {
 
   /** A call with a head, which starts before there is a task, unless the call becomes a task immediately. */
   #calledWithHead({ method, params, meta }: Request, { sender }: Caller): CalledWithHead | undefined {
-    // Only the SDK's first answer contains the server info.
+    // The server info, which each answer contains, is known only from the first answer of the SDK.
     if (method !== 'tools/call' || !this.#taskServer.serverInfo || !isPlainCall(params)) return undefined;
     // The SDK sends notifications during a call; calls with a key become tasks.
     if ([meta.progressToken, meta[idempotencyKey], meta[logLevelKey]].some((it) => it !== undefined))
@@ -103,7 +106,7 @@ export class FastPath {
     return tool.task === 'always' && sender.takesTasks ? undefined : { tool, input, head };
   }
 
-  /** Answers the call if a simple answer comes immediately; otherwise the SDK continues the call. */
+  /** Starts the call, and answers it if the outcome is plain text; otherwise the SDK continues the call. */
   async #begin(
     id: string | number,
     called: CalledWithHead,
@@ -126,7 +129,7 @@ export class FastPath {
     try {
       return await sdk(continuing);
     } finally {
-      // The SDK did not continue the call.
+      // Still set if the SDK did not continue the call.
       if (exchange.started && 'abandon' in exchange.started) exchange.started.abandon();
     }
   }
@@ -143,7 +146,7 @@ export class FastPath {
   #validated({ body, header }: Posted): Request | undefined {
     if (!isJsonObject(body) || body.jsonrpc !== '2.0') return undefined;
     const { id, method, params } = body;
-    // The cache covers only the metadata, so check the rest of every request.
+    // The cache covers only the metadata, so check the rest of every request. Exactly these 4 fields are allowed.
     if (Object.keys(body).length !== 4 || typeof method !== 'string') return undefined;
     if (typeof id !== 'string' && !isWholeNumber(id)) return undefined;
     const isOfTask = isTaskMethod(method) && this.#taskServer.dialect.methods.includes(method);
@@ -156,6 +159,7 @@ export class FastPath {
     return sender && { id, method, params, meta: params._meta, sender };
   }
 
+  /** The sender with this metadata; undefined if the metadata is invalid. */
   #senderOf(meta: JsonObject, body: JsonObject): Sender | undefined {
     const text = JSON.stringify(declaredIn(meta));
     const known = this.#senders.get(text);
@@ -168,6 +172,7 @@ export class FastPath {
     return sender;
   }
 
+  /** Undefined if the request is neither a task method nor a call that becomes a task immediately. */
   #actFor({ method, params, meta }: Request, caller: Caller, { signal, header }: Posted): Act | undefined {
     if (isTaskMethod(method))
       return async () => {
@@ -196,21 +201,24 @@ function answered(id: string | number, result: string): string {
   return `{"jsonrpc":"2.0","id":${typeof id === 'number' ? id : JSON.stringify(id)},"result":${result}}`;
 }
 
-/** True for a first call: only a repeated one has a request state or input responses. */
+/** True for a valid first call: a call that continues an earlier one has a request state or input responses. */
 function isPlainCall({ requestState, inputResponses, arguments: input }: JsonObject): boolean {
   return (
     requestState === undefined && inputResponses === undefined && (input === undefined || isJsonObject(input))
   );
 }
 
-/** The metadata without the fields that differ in every request. */
+/** The metadata without the trace context, which differs in every request. */
 function declaredIn(meta: JsonObject): JsonObject {
   if (!('traceparent' in meta)) return meta;
   const { traceparent: _, tracestate: _state, baggage: _baggage, ...declared } = meta;
   return declared;
 }
 
-/** An error in the caller's dialect. Temporary limits are also reported as HTTP 429 with `Retry-After`. */
+/**
+ * An error in the caller's dialect. Temporary limits are also reported as HTTP 429 with `Retry-After`. The revision
+ * requires 400 for a missing capability. `onError` receives failures of the server.
+ */
 export function refusedAnswer(
   dialect: Dialect,
   id: unknown,

@@ -51,7 +51,7 @@ export interface HandlerOptions extends AdmissionOptions {
   readonly bus?: ServerEventBus;
 }
 
-/** A request of either interface, before it is admitted. */
+/** A request from `fetch` or `node`, before it is admitted. */
 interface Incoming extends Omit<Posted, 'body' | 'authInfo'> {
   readonly method: string;
   readonly url: string | undefined;
@@ -60,6 +60,7 @@ interface Incoming extends Omit<Posted, 'body' | 'authInfo'> {
   readonly verified: AuthInfo | undefined;
   /** True if the client is gone. */
   readonly isGone: () => boolean;
+  /** Reads and parses the body. May return a promise. */
   readonly readBody: () => unknown;
 }
 
@@ -75,7 +76,7 @@ export class McpHandler {
   readonly #taskServer: TaskServer;
   readonly #admission: AdmissionControl;
   readonly #fastPath: FastPath;
-  /** For clients of 2025-11-25; the SDK's handler is for later ones. */
+  /** For clients of 2025-11-25 and earlier; the SDK's handler is for later ones. */
   readonly #sessions: HttpSessions;
   readonly #sdk: ReturnType<typeof createMcpHandler>;
   readonly #largestBody: number;
@@ -136,7 +137,9 @@ export class McpHandler {
     });
   };
 
-  /** Ends all subscriptions by answering their requests. */
+  /**
+   * Ends all subscriptions by answering their requests, and the standalone streams of sessions. The server is stopping.
+   */
   endSubscriptions(): void {
     this.#taskServer.isStopping = true;
     for (const [stream, id] of [...this.#streams])
@@ -175,6 +178,7 @@ export class McpHandler {
         }),
     });
     if (!(answer instanceof Response)) return writeDirect(res, answer);
+    // The rest of the body was not read, so the connection cannot be used again.
     if (answer.status === 413) res.setHeader('connection', 'close');
     await writeResponse(res, answer);
   }
@@ -203,6 +207,7 @@ export class McpHandler {
   }
 
   #failed(error: unknown, isGone: boolean): Response {
+    // No client receives this response.
     if (isGone || error instanceof RequestAborted) return new Response(null, { status: 499 });
     if (error instanceof HttpRefusal) return refusal(error.status, error.message, error.rpcCode);
     if (isFailure(error)) this.#onError(error as Error);
@@ -212,7 +217,7 @@ export class McpHandler {
 
   #recordDenied(refusal: Response): Response {
     const { status } = refusal;
-    // Other statuses mean that the token could not be checked.
+    // With other statuses the token could not be checked, so its caller was not denied.
     if (status === 401 || status === 403)
       noteRefused(this.#taskServer.tasks, null, `No valid token for this request (${status}).`);
     return refusal;
@@ -221,7 +226,7 @@ export class McpHandler {
   /** Opens a stream, ends a session, or lets the SDK refuse the request. */
   #withoutBody(received: Posted, method: string): Promise<Response | FastAnswer> {
     const isOfSession = method === 'GET' || method === 'DELETE';
-    // The later revision has neither such streams nor sessions.
+    // 2026-07-28 has neither such streams nor sessions.
     if (isOfSession && received.header('mcp-protocol-version') !== revision) return this.#inSession(received);
     return this.#sdk.fetch(received.request(), toSdk(received.authInfo));
   }
@@ -248,12 +253,13 @@ export class McpHandler {
     return this.#isOfDraft(received.body) ? asNotFound(answer) : answer;
   }
 
-  /** True for a task method that a draft has, but not the later revision. */
+  /** True for a task method that only 2025-11-25 or a draft has, and not 2026-07-28. */
   #isOfDraft(body: unknown): boolean {
     const method = isJsonObject(body) ? body.method : undefined;
     return isTaskMethod(method) && !this.#taskServer.dialect.methods.includes(method);
   }
 
+  /** Answers `subscriptions/listen` with task ids. The stream combines that of the SDK with the states of the tasks. */
   async #listen(
     listen: TaskListen,
     { body, authInfo, request, address }: Posted,
@@ -293,7 +299,10 @@ export class McpHandler {
   }
 }
 
-/** Forwards what the SDK writes. The SDK ends a stream without subscriptions of its own; the tasks keep this one open. */
+/**
+ * Forwards what the SDK writes, except its final result: the SDK ends a stream without subscriptions of its own, but
+ * the tasks keep this one open.
+ */
 async function relay(
   inner: ReadableStream<Uint8Array>,
   stream: EventBody,
@@ -320,7 +329,10 @@ function toSdk(authInfo: AuthInfo | undefined): { authInfo?: AuthInfo } {
   return authInfo ? { authInfo } : {};
 }
 
-/** Classifies the request like the SDK. A later revision in the header makes it a later request, though an invalid one. */
+/**
+ * True for a request of 2025-11-25 or earlier, by the SDK's rules. If the header names a later revision, the request
+ * counts as a later one, even if its body is not valid there.
+ */
 function isOlder({ body, header }: Posted): boolean {
   const protocolVersionHeader = header('mcp-protocol-version');
   const route = classifyInboundRequest({
@@ -356,7 +368,10 @@ function retryAfter(ms: number | undefined): Record<string, string> {
   return ms === undefined ? {} : { 'retry-after': String(Math.ceil(ms / 1_000)) };
 }
 
-/** Sets status 404 for "method not found". The SDK does so only for methods without a handler. */
+/**
+ * Sets status 404 for "method not found". The SDK does so only for methods without a handler; methods of drafts have
+ * one.
+ */
 async function asNotFound(answer: Response): Promise<Response> {
   if (answer.status !== 200) return answer;
   const text = await answer.text();
@@ -364,7 +379,7 @@ async function asNotFound(answer: Response): Promise<Response> {
   return new Response(text, { status: isFound ? 200 : 404, headers: answer.headers });
 }
 
-/** Limits how often store errors are reported: while the store fails, every request fails. */
+/** Reports each kind of store error at most once in 10 s: while the store fails, every request fails. */
 function throttled(onError: (error: Error) => void): (error: Error) => void {
   const calm = new RepeatFilter<string>(10_000);
   return (error) => {

@@ -7,7 +7,7 @@ import { runtime } from '../../runtime/runtime.ts';
 import type { Fate } from '../calls/deliveries.ts';
 import { textOf, tooLarge } from './body.ts';
 
-/** Reads a body up to a limit. The rest of a larger body is not read. */
+/** Reads a body of at most `limit` bytes. The rest of a larger body is not read. */
 export function readNodeBody(req: IncomingMessage, limit: number): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -38,13 +38,14 @@ export function toWebRequest(req: IncomingMessage, signal: AbortSignal): Request
   const headers = new Headers();
   for (let i = 0; i < req.rawHeaders.length; i += 2) {
     const name = req.rawHeaders[i]!;
+    // Pseudo-headers of HTTP/2 are not valid names of web headers.
     if (!name.startsWith(':')) headers.append(name, req.rawHeaders[i + 1]!);
   }
   const url = new URL(req.url ?? '/', `http://${req.headers.host ?? 'localhost'}`);
   return new Request(url, { method: req.method ?? 'GET', headers, signal });
 }
 
-/** A shared reason: by default each abort creates an exception. */
+/** A shared reason for all aborts: without one, each abort creates an exception, which is slow. */
 const closed = new Error('The connection is done with the request.');
 
 /** Returns a signal that fires when the response is finished or its connection is closed. Created on demand. */
@@ -83,12 +84,12 @@ export async function writeResponse(res: ServerResponse, response: Response): Pr
   if (!response.headers.get('content-type')?.startsWith('text/event-stream'))
     return writeWhole(res, response);
   res.flushHeaders();
-  // A body that breaks off must not look complete, and must not wait for a reader that reads nothing.
+  // If the body breaks off, destroy the connection: the response must not look complete, nor wait for a slow reader.
   const body = Readable.fromWeb(response.body as WebStream, { highWaterMark: 1 });
   await pipeline(body, res).catch(() => res.destroy());
 }
 
-/** Writes the body at once: each write wakes the reader, which costs more than most answers. */
+/** Writes the body in one piece: each write wakes the reader, which costs more than most answers. */
 async function writeWhole(res: ServerResponse, response: Response): Promise<void> {
   try {
     res.end(Buffer.from(await response.arrayBuffer()));

@@ -2,17 +2,20 @@ import { runtime } from '../../runtime/runtime.ts';
 import type { Fate, HttpExchange } from '../calls/deliveries.ts';
 
 /**
- * The end of a web request, whose signal fires when the client is gone but not when the answer has been read. Here either
- * one ends the request, like in Node; otherwise a session would count as in use permanently after its first answer.
+ * Detects the end of a web request (`Request` and `Response`). Its own signal fires when the client is gone, but not
+ * when the answer has been read. Here either one ends the request, like in Node; otherwise a session would permanently
+ * count as in use after its first answer.
  */
 export class WebExchange implements HttpExchange {
   readonly arrivedAt: number;
   readonly #gone: AbortSignal;
+  /** Fires when the answer was read or broke off. */
   #over: AbortController | undefined;
   readonly #fate = Promise.withResolvers<Fate>();
   /** True while the reader waits for more: it has read everything that was written. */
   #isWaiting = false;
   #pulled = Promise.withResolvers<void>();
+  /** True when the answer was read or broke off. */
   #isOver = false;
 
   constructor(gone: AbortSignal, arrivedAt: number) {
@@ -26,7 +29,7 @@ export class WebExchange implements HttpExchange {
     return AbortSignal.any([this.#gone, this.#over.signal]);
   }
 
-  /** `'delivered'` if the answer was read to its end. */
+  /** Resolves to `'delivered'` when the answer was read to its end, and to `'lost'` if it no longer can be. */
   fate(): Promise<Fate> {
     const lost = () => this.#fate.resolve('lost');
     if (this.#gone.aborted) lost();
@@ -46,7 +49,7 @@ export class WebExchange implements HttpExchange {
   /** Wraps the answer so that reading it to its end ends the request. */
   of(response: Response): Response {
     if (!response.body) return response;
-    // The stream may start long before the first use of `signal` or `fate()`.
+    // Records the end, whether or not `signal` or `fate()` has been used before.
     const end = (how: Fate = 'lost') => {
       this.#isOver = true;
       this.#pulled.resolve();
@@ -81,5 +84,5 @@ export class WebExchange implements HttpExchange {
   }
 }
 
-/** A shared reason: by default each abort creates an exception. */
+/** A shared reason for all aborts: without one, each abort creates an exception, which is slow. */
 const read = new Error('The answer was read.');

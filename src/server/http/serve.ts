@@ -20,13 +20,16 @@ import {
 } from './operator/operator-handler.ts';
 
 export interface ServeHttpOptions extends HandlerOptions, OperationsOptions {
-  /** Default 7420; 0 chooses a free port. */
+  /** The TCP port. Default 7420; 0 chooses a free port. */
   readonly port?: number;
-  /** Default 127.0.0.1: this machine only. List other host names in `allowedHosts`. */
+  /**
+   * The address to listen on. Default 127.0.0.1: this machine only. List other host names that clients use in
+   * `allowedHosts`.
+   */
   readonly host?: string;
-  /** Default `/mcp`. */
+  /** The path of the MCP endpoint. Default `/mcp`. */
   readonly path?: string;
-  /** How long the server waits for open requests when it stops. Default `'10s'`. */
+  /** How long the server waits for open requests when it stops, before it closes their connections. Default `'10s'`. */
   readonly grace?: Duration;
   /** Signals that stop the server. Default SIGTERM and SIGINT. */
   readonly stopOn?: readonly NodeJS.Signals[];
@@ -37,11 +40,12 @@ export interface ServeHttpOptions extends HandlerOptions, OperationsOptions {
 }
 
 export interface HttpServer {
+  /** The URL of the MCP endpoint. */
   readonly url: string;
-  /** The URL of the dashboard, if there is one. */
+  /** The URL of the dashboard, if the option `operator` is set. */
   readonly dashboard?: string;
   readonly handler: McpHandler;
-  /** Resolves when the server has stopped. */
+  /** Resolves when the server has stopped; rejects if stopping failed. */
   readonly stopped: Promise<void>;
   /** Accepts no more requests, ends the subscriptions, waits for open requests, stops the workers, closes the store. */
   stop(): Promise<void>;
@@ -88,6 +92,7 @@ export async function serveHttp(
     stopping.then(resolve, reject);
     return stopping;
   };
+  // A failure must not crash the process if `stopped` is not awaited.
   stopped.catch(() => {});
   for (const signal of signals) process.on(signal, stop);
   const { port: actual } = server.address() as AddressInfo;
@@ -132,7 +137,10 @@ async function drain(
 export interface OperationsOptions {
   /** The path of the Prometheus metrics, such as `'/metrics'`. Needs `createTasks({ telemetry })`. Default: none. */
   readonly metrics?: string;
-  /** Serves `/healthz` (the process responds) and `/readyz` (the store is readable and writable, and the server is not stopping). Default false. */
+  /**
+   * Serves `/healthz` (the process responds) and `/readyz` (the store is readable and writable, and the server is not
+   * stopping). Default false.
+   */
   readonly health?: boolean;
 }
 
@@ -186,6 +194,7 @@ async function readiness(tasks: Tasks, isStopping: boolean): Promise<Answer> {
   if (isStopping) return { status: 503, text: 'stopping\n' };
   if (tasks.storeHealth.failure) return { status: 503, text: 'the store cannot be written\n' };
   try {
+    // Any read will do. No task has an empty id.
     await (await tasks.served()).store.get('');
     return { status: 200, text: 'ok\n' };
   } catch {

@@ -24,6 +24,7 @@ import { SdkAdapter } from './sdk-adapter.ts';
 import { anything } from './streams.ts';
 
 function attachedTooLate(method: string): InvalidOptions {
+  // `tools`, `resources` or `prompts`.
   const [kind] = method.split('/') as [string];
   return new InvalidOptions(
     'ATTACHED_TOO_LATE',
@@ -33,6 +34,7 @@ function attachedTooLate(method: string): InvalidOptions {
 
 type AnyHandler = (request: { params?: JsonObject }, context: ServerContext) => unknown;
 
+/** The SDK servers that already have durable tools. */
 const attached = new WeakMap<Server, TaskServer>();
 
 /** Adds the durable tools, resources and prompts and the task methods to a server. A second call has no effect. */
@@ -59,8 +61,10 @@ export function attach(taskServer: TaskServer, mcp: McpServer | Server, options:
     ...(drafts.size > 0 && { experimental: flagsOf(drafts) }),
     tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
   });
+  // True for a `Server` without an `McpServer` around it, which keeps no lists of its own.
   const isBare = !('server' in mcp);
-  // The plain tools are not registered on an `McpServer`, because that takes longer than a short call. Add them to its list.
+  // The plain tools are not registered on an `McpServer`, because that takes longer than a short call. Add them to its
+  // list.
   const plainList: List[] = plainClients
     ? [{ method: 'tools/list', key: 'tools', entries: () => plainClients.definitions }]
     : [];
@@ -105,6 +109,7 @@ function kindsOf({ tools, resources, prompts }: TaskServer, plainClients: PlainC
   return kinds;
 }
 
+/** True if the server has no handler for a method yet. */
 function isFree(server: Server, method: string): boolean {
   try {
     server.assertCanSetRequestHandler(method);
@@ -116,7 +121,10 @@ function isFree(server: Server, method: string): boolean {
 
 type Page = Record<string, object[]> & { readonly nextCursor?: string };
 
-/** Answers requests for durable tools, resources and prompts; all other requests go to the author's handlers. */
+/**
+ * Wraps all handlers that are set later. Requests for durable tools, resources and prompts are answered here; all
+ * others go to the author's handlers. Lists also contain the durable entries.
+ */
 function decorate(adapter: SdkAdapter, server: Server, lists: readonly List[]): void {
   const { plainClients } = adapter;
   const set = server.setRequestHandler.bind(server) as (...parameters: unknown[]) => void;

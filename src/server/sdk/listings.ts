@@ -14,7 +14,7 @@ export const taskSupport: Readonly<Record<TaskSetting, 'required' | 'optional' |
   never: 'forbidden',
 };
 
-/** A registered handler never runs: `attach` answers the request first. */
+/** Returns the handler to register with the SDK. It never runs: `attach` answers the request first. */
 const notRegistered = (what: string) => () => {
   throw new Error(`The durable ${what} was called without going through tasks.attach().`);
 };
@@ -55,7 +55,7 @@ function shownOfTool(tool: DurableTool) {
   return { ...titled(tool), ...(annotations && { annotations }) };
 }
 
-/** A text for the model while the task of a call continues. */
+/** The tool's message for the model while the task of a call continues; undefined if it has none. */
 export async function immediateResponse(tool: DurableTool, input: unknown): Promise<string | undefined> {
   const { immediateResponse: immediately, inputSchema, name, secrets } = tool;
   if (typeof immediately !== 'function') return immediately;

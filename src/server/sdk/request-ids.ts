@@ -3,7 +3,8 @@
  * reuse ids, and a late answer to one question would be taken for the answer to another.
  *
  * In an HTTP session the id of a task's question also identifies the question and its stream. So a load balancer may
- * send the answer to any process.
+ * send the answer to any process. The format is `PREFIX-NUMBER`, and for such questions `PREFIX-NUMBER.DATA`, where
+ * `PREFIX` identifies this instance and `NUMBER` is the SDK's id.
  */
 import { createHash } from 'node:crypto';
 import { questionsOf } from '../../dialects/collapse.ts';
@@ -21,7 +22,9 @@ export interface QuestionRef {
   readonly stream: string;
 }
 
-/** A key of `_meta` inside this process. It is removed before the question is sent. */
+/**
+ * The key of `_meta` with the reference of a question. Used only in this process: removed before the question is sent.
+ */
 const refKey = 'dev.holdfast/question';
 
 /** Adds the reference of a question to its metadata. */
@@ -95,7 +98,7 @@ export class RequestIds {
   }
 }
 
-/** Decodes a suffix. A client may send any text. */
+/** Decodes a suffix; empty if it is invalid, because a client may send any text. */
 function listIn(text = ''): unknown[] {
   try {
     const list: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
@@ -105,7 +108,7 @@ function listIn(text = ''): unknown[] {
   }
 }
 
-/** Binds an id to its session: an answer is valid only in the session of its question. */
+/** A digest that binds an id to its session: an answer is valid only in the session of its question. */
 function markOf(session: string): string {
   return createHash('sha256').update(session).digest('base64url').slice(0, 16);
 }
@@ -135,7 +138,8 @@ export async function applyForeignAnswer(
     const { _meta, ...answer } = result;
     if (!isJsonObject(answer.task)) await answerQuestions(requests, tree, { [key]: answer }, caller);
   } else if (isJsonObject(error)) {
-    // The client cannot ask its user, or the user did not want to be asked.
+    // The client cannot ask its user, or the user did not want to be asked: that cancels a form. For other questions
+    // the `ask` of the handler throws.
     const isForm = request.kind === 'form' || request.kind === 'url';
     if (isForm) await answerQuestions(requests, tree, { [key]: { action: 'cancel' } }, caller);
     else await requests.withdraw(taskId, ownKey);

@@ -52,15 +52,16 @@ interface Extra {
   readonly authInfo?: never;
 }
 
-/** The sender of a message. The peer on a pipe is the parent process. */
+/** The credentials of the sender. Without an HTTP request, a message comes on a pipe from the parent process. */
 function bearerOf(extra: Extra | undefined): Bearer {
   return extra?.request ? extra.authInfo : 'local';
 }
 
+/** What is recorded about a request until its answer is sent. */
 interface Pending {
   /** The original params. The SDK removes unknown and malformed ones. */
   readonly sent?: JsonObject | undefined;
-  /** The exact answer to send. */
+  /** The answer to send in place of the SDK's, which validated only a placeholder. */
   readonly exact?: JsonObject;
   /** Set if the answer lists the server's capabilities. */
   readonly handshake?: Handshake;
@@ -128,6 +129,7 @@ export class SdkAdapter {
     if (plainTool) return this.faulting(context, () => this.plainClients!.call(plainTool, params, received));
     if (!called && !mustRefuse(caller, method, params, context)) return undefined;
     return this.faulting(context, async () => {
+      // True if the tool is not durable or never becomes a task.
       const isNever = !called || called.tool.task === 'never';
       // A tool that never becomes a task ignores the request for one, unless that must be refused.
       const isIgnored = isNever && !mustRefuse(caller, method, params, context);
@@ -149,6 +151,7 @@ export class SdkAdapter {
     const { mcpReq } = context;
     // The SDK sends no answer to an aborted request, so remove its entry here.
     mcpReq.signal.addEventListener('abort', () => this.#pending.delete(mcpReq.id), { once: true });
+    // The caller, with support for a task if it requested one.
     const givenTo = task
       ? { ...caller, sender: { ...caller.sender, takesTasks: true, wantsTask: true } }
       : caller;
@@ -156,6 +159,7 @@ export class SdkAdapter {
     const started = exchange?.started;
     if (exchange) exchange.started = undefined;
     const listening = listeningOf(called, context);
+    // A head runs before there is a task, but log messages are matched by the task's id: a call with a log has no head.
     const calling = this.taskServer.call(
       listening ? { ...called, head: undefined } : called,
       {
@@ -200,7 +204,9 @@ export class SdkAdapter {
     };
   }
 
-  /** A request of SEP-1686: its caller is notified of the task immediately, and can be asked questions on its stream. */
+  /**
+   * A request of SEP-1686: its caller is notified of the task immediately, and can be asked questions on its stream.
+   */
   #originalRequest(caller: Caller, context: ServerContext): Pick<OpenRequest, 'gone' | 'onCreated'> {
     return {
       gone: this.#closed.signal,
@@ -212,7 +218,10 @@ export class SdkAdapter {
     };
   }
 
-  /** Answers a call in a session with its task and a text for the model. The connection reports the task from now on. */
+  /**
+   * Answers a call in a session with its task and a text for the model. The connection reports the task from now on.
+   * Not related to the hand-over to plain clients.
+   */
   async #handedOver(called: Called, reply: JsonObject, received: Received): Promise<JsonObject> {
     const { tool, input } = called;
     const { caller, context } = received;
@@ -266,7 +275,7 @@ export class SdkAdapter {
 
   // --- A connection of a session -------------------------------------------------------------------------
 
-  /** Answers a task method in any dialect. */
+  /** Answers a task method in any dialect. `tasks/result` of 2025-11-25 waits for the task. */
   async answer(method: TaskMethodName, known: JsonObject, context: ServerContext): Promise<JsonObject> {
     const params = this.#pending.get(context.mcpReq.id)?.sent ?? known;
     const { requests } = await this.taskServer.served();
@@ -290,6 +299,7 @@ export class SdkAdapter {
 
   // --- Messages of the transport --------------------------------------------------------------------------
 
+  /** Records an incoming message, and returns it as the SDK must receive it. */
   #received<M extends object>(message: M, extra: Extra | undefined): M {
     const bearer = bearerOf(extra);
     if (!('method' in message)) return message;
@@ -332,10 +342,12 @@ export class SdkAdapter {
       await requests.cancel(tree!.root.id, 'The client cancelled its request.', actorOf(caller));
   }
 
+  /** Adds to what is recorded about a request. */
   #note(id: unknown, part: Pending): void {
     this.#pending.set(id, { ...this.#pending.get(id), ...part });
   }
 
+  /** Returns an outgoing message as the client must receive it. */
   #corrected<M extends object>(message: M): M {
     if ('id' in message && 'error' in message) {
       this.#pending.delete(message.id);
@@ -354,7 +366,7 @@ export class SdkAdapter {
   }
 }
 
-/** The results that the SDK validates in place of a task. */
+/** The results that handlers return to the SDK, which validates them. `#corrected` replaces them by the task. */
 const placeholders: Readonly<Record<RequestMethod, JsonObject>> = {
   'tools/call': { content: [] },
   'resources/read': { contents: [] },
@@ -425,7 +437,7 @@ function withLimits(result: JsonObject, { method, bearer }: Handshake, taskServe
   const own = taskServer.ownerOf(bearer) === anonymous ? withoutList(capabilities) : capabilities;
   const limits = taskServer.limitsFor(bearer);
   if (!limits) return { ...result, capabilities: own };
-  // The older revision has no `extensions`.
+  // The revisions before 2026-07-28 have no `extensions`.
   const key = method === 'initialize' ? 'experimental' : 'extensions';
   const others = isJsonObject(own[key]) ? own[key] : {};
   return { ...result, capabilities: { ...own, [key]: { ...others, [limitsExtension]: limits } } };
@@ -442,8 +454,9 @@ function withoutList(capabilities: JsonObject): JsonObject {
 
 /** What a request asks for about its task. */
 interface TaskRequest {
-  /** Set by callers of 2025-11-25. */
+  /** True if a caller of 2025-11-25 requests a task. */
   readonly task?: boolean;
+  /** The ttl that was requested, in milliseconds, not validated. Can be set without `task` if the server decides. */
   readonly ttl?: { readonly ttl?: unknown };
   /** Set by callers of SEP-1686. */
   readonly named?: Naming;

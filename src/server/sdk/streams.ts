@@ -8,10 +8,10 @@ import { Deliveries, type HttpExchange } from '../calls/deliveries.ts';
 import { type Channel, SessionConnection } from '../sessions/session-connection.ts';
 import type { TaskServer } from '../task-server.ts';
 
-/** A person may take days to answer. Only the task ends its question. */
+/** The longest timeout, in milliseconds. A person may take days to answer, and only the task ends its question. */
 const noTimeout = maxTimeoutMs;
 
-/** A schema that accepts anything. The reader of the value validates it. */
+/** A schema that accepts anything, where the SDK requires a schema. The code that uses the value validates it. */
 export const anything: Pick<Schema<unknown, unknown>, '~standard'> = {
   '~standard': { version: 1, vendor: 'holdfast', validate: (value) => ({ value }) },
 };
@@ -34,12 +34,12 @@ export class Streams {
     this.#closed = closed;
   }
 
-  /** Undefined on a pipe. */
+  /** The id of the HTTP session. Undefined on a pipe. */
   get session(): string | undefined {
     return this.#transport.sessionId;
   }
 
-  /** The name of the session. Without sessions the connection counts as one. */
+  /** A name for the session. On a pipe, which has no session id, the connection counts as a session. */
   get name(): string {
     return this.session ?? this.#ownName;
   }
@@ -61,7 +61,9 @@ export class Streams {
     const request = http?.req as { signal?: AbortSignal } | undefined;
     const lost = new AbortController();
     const signals = [this.#closed, lost.signal, ...(request?.signal ? [request.signal] : [])];
-    /** A plain `Error` comes from the transport and means that it cannot write. Errors of the client have a class. */
+    /**
+     * A plain `Error` comes from the transport and means that it cannot write. Errors of the client have another class.
+     */
     const sent = (answer: Promise<unknown>) =>
       (answer as Promise<JsonObject>).catch((error: unknown) => {
         if ((error as object).constructor === Error) lost.abort(error);
@@ -86,15 +88,17 @@ export class Streams {
     return { name: this.#standaloneName, closed, request };
   }
 
+  /** Sends a notification on the standalone stream, or drops it if that is not open. */
   async notify(notification: { method: string; params: JsonObject }): Promise<void> {
     if (this.#standaloneClosed()) await this.#server.notification(notification as never);
   }
 
-  /** Calls the listener whenever the standalone stream opens. */
+  /** Calls the listener whenever the standalone stream opens. Returns a function that unsubscribes. */
   onOpen(listener: () => void): () => void {
     return this.#taskServer.standaloneStreams.get(this.#transport)?.onOpen(listener) ?? (() => {});
   }
 
+  /** Fires when the standalone stream closes; undefined if none is open. Only HTTP transports have `handleRequest`. */
   #standaloneClosed(): AbortSignal | undefined {
     const stream = this.#taskServer.standaloneStreams.get(this.#transport);
     if (stream) return stream.closed;

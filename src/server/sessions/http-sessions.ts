@@ -1,6 +1,6 @@
 /**
- * Sessions of 2025-11-25 over HTTP. Each session is a row in the store. A session that is not live in this process, after
- * a restart or because another process opened it, is restored with the client's original `initialize` request.
+ * Sessions of 2025-11-25 over HTTP. Each session is a row in the store. A session that is not live in this process,
+ * after a restart or because another process opened it, is restored with the client's original `initialize` request.
  */
 import {
   type AuthInfo,
@@ -29,7 +29,7 @@ import type { TaskServer } from '../task-server.ts';
 const idleMs = 10 * 60_000;
 /** After this time without use the row of a session is deleted. */
 const retentionMs = 7 * 24 * 3_600_000;
-/** The precision of the time of last use in a row. */
+/** The time of last use is saved at most this often. */
 const seenPrecisionMs = 3_600_000;
 /** The key of the session's log level, stored with the params of its `initialize` request. */
 const levelKey = 'dev.holdfast/logLevel';
@@ -41,12 +41,14 @@ type Opened = Omit<SessionRecord, 'seenAt'>;
 
 interface LiveSession {
   readonly owner: Owner;
+  /** The params of `initialize`, with the log level under `levelKey`. */
   opening: JsonObject;
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly standalone: StandaloneStream;
   readonly use: Use;
   /** The ids of the requests that the SDK is answering. */
   readonly openRequests: Set<unknown>;
+  /** The time of last use that was last saved. */
   savedAt: number;
 }
 
@@ -55,6 +57,7 @@ export interface SessionRequest {
   readonly request: Request;
   readonly body: unknown;
   readonly authInfo: AuthInfo | undefined;
+  /** Fires when the request has ended. */
   readonly signal: AbortSignal;
 }
 
@@ -62,7 +65,9 @@ export class HttpSessions {
   readonly #taskServer: TaskServer;
   readonly #factory: McpServerFactory;
   readonly #onError: (error: Error) => void;
-  /** By owner and id, so that a caller with the session id of another owner finds nothing and blocks nobody. */
+  /**
+   * The sessions in this process. The key contains the owner: with another owner's session id a caller finds nothing.
+   */
   readonly #live = new Map<string, Promise<LiveSession | undefined>>();
   readonly #known = new KnownSessions();
   readonly #sweep: Timer;
@@ -149,6 +154,7 @@ export class HttpSessions {
       if (!isOpen) await session.transport.close();
       return whileInUse(use, response, signal);
     } finally {
+      // `#makeRoom` counted this request.
       use.inUse--;
       if (!isOpen) this.#known.ended(owner, id);
     }
@@ -213,6 +219,7 @@ export class HttpSessions {
     return session;
   }
 
+  /** Connects a new SDK server. `isNew`: the session has no row yet. */
   async #open(row: Opened, { request, authInfo }: SessionRequest, isNew: boolean): Promise<LiveSession> {
     const { id, owner, opening } = row;
     const { requests } = await this.#taskServer.served();
@@ -246,7 +253,7 @@ export class HttpSessions {
 
   // --- Use ------------------------------------------------------------------------------------------------
 
-  /** Answers task methods with plain JSON, without the cost of an event stream. */
+  /** Answers task methods with plain JSON, without the cost of an event stream. Undefined if the SDK has to answer. */
   async #direct(
     session: LiveSession,
     { body, authInfo, request }: SessionRequest,
@@ -315,6 +322,7 @@ function toSdk(
   });
 }
 
+/** Counts the session as in use until the signal of the request fires. */
 function whileInUse(use: Use, response: Response, signal: AbortSignal): Response {
   if (!response.body || signal.aborted) return response;
   use.inUse++;
@@ -335,7 +343,7 @@ function begin({ openRequests }: LiveSession, { body, signal }: SessionRequest):
   return true;
 }
 
-/** The SDK refuses requests with an unknown revision. */
+/** False if the header names an unknown revision: the SDK refuses such a request. */
 function isRightRevision({ headers }: Request): boolean {
   const named = headers.get('mcp-protocol-version');
   return named === null || SUPPORTED_PROTOCOL_VERSIONS.includes(named);
@@ -347,6 +355,7 @@ function notAnOpening({ id = null }: JsonObject, why: string): Response {
   return Response.json({ jsonrpc: '2.0', id, error }, { status: 400 });
 }
 
+/** The log level that a message sets; undefined if it sets none. */
 function levelIn(body: unknown): LogLevel | undefined {
   if (!isJsonObject(body) || body.method !== 'logging/setLevel' || !isJsonObject(body.params))
     return undefined;
@@ -370,7 +379,7 @@ interface Use {
   inUse: number;
 }
 
-/** The sessions that count towards the limits of their owners, whether they are live in this process or not. */
+/** The sessions that this process has seen and that count towards their owners' limits, even if closed here since. */
 class KnownSessions {
   /** The sessions of each owner, least recently used first. */
   readonly #byOwner = new Map<Owner, Map<string, Use>>();
@@ -403,7 +412,7 @@ class KnownSessions {
     return undefined;
   }
 
-  /** Removes sessions that were not used since then. */
+  /** Removes sessions that were last used before a time. */
   forget(seenBefore: number): void {
     for (const [owner, own] of this.#byOwner)
       for (const [id, { seenAt, inUse }] of own)

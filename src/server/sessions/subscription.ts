@@ -28,7 +28,7 @@ const invisible = new Set<TaskEvent['type']>([
 
 export type SubscriptionId = string | number;
 
-/** The subscriber. */
+/** The connection to the subscriber. */
 export interface Reader {
   /** The id of the `subscriptions/listen` request. */
   readonly id: SubscriptionId;
@@ -94,6 +94,7 @@ export class Subscription {
     if (this.#isSending) return;
     this.#isSending = true;
     try {
+      // The loop also visits ids that are added while it runs.
       for (const taskId of this.#changed) {
         if (this.#isClosed) return;
         this.#changed.delete(taskId);
@@ -125,7 +126,7 @@ export class Subscription {
 
 // --- subscriptions/listen ----------------------------------------------------------------------------------
 
-/** Each task is read before the request is answered. */
+/** The maximum number of tasks of one request. Each of them is read before the request is answered. */
 const maxTasks = 1_000;
 
 export const acknowledgement = 'notifications/subscriptions/acknowledged';
@@ -149,7 +150,10 @@ export function asTaskListen(message: unknown): TaskListen | undefined {
   return taskIds === undefined ? undefined : { id, params, taskIds };
 }
 
-/** The distinct tasks of a subscription that the caller may see, in order. Refuses callers that may not subscribe. */
+/**
+ * The distinct tasks of a subscription, in order, without those that the caller may not see. Refuses callers that may
+ * not subscribe.
+ */
 export async function watchedTasks(
   requests: TaskService,
   caller: Caller,

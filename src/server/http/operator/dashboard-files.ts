@@ -1,9 +1,12 @@
-/** Serves the built files of the dashboard. They contain no task data, and their policy allows nothing from elsewhere. */
+/**
+ * Serves the built files of the dashboard. They contain no task data. Their content security policy allows only scripts
+ * and requests of this server.
+ */
 import { readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The path is the same from `src/` and from `dist/`. */
+/** The folder of the built files. The relative path is the same from `src/` and from `dist/`. */
 const built = fileURLToPath(new URL('../../../../dashboard/dist/', import.meta.url));
 
 const types: Readonly<Record<string, string>> = {
@@ -13,7 +16,9 @@ const types: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** Also for answers of the API: no browser may interpret them as anything else, or run anything in them. */
+/**
+ * Also for answers of the API: browsers must not guess another content type, send referrers, or share with other sites.
+ */
 export const strictHeaders: Readonly<Record<string, string>> = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -41,7 +46,7 @@ docs/dashboard.md.</p>
 </html>
 `;
 
-/** The file at a path below the dashboard's own, such as `''` or `assets/index.js`. */
+/** The file at a path relative to the dashboard's own, such as `assets/index.js`; `''` is the start page. */
 export async function dashboardFile(path: string, folder = built): Promise<Response> {
   const name = path === '' ? 'index.html' : path;
   const bytes = await readIn(folder, name);
@@ -61,7 +66,7 @@ function found(name: string, bytes: Buffer, status = 200): Response {
       ...strictHeaders,
       'content-security-policy': policy,
       'content-type': types[extname(name)] ?? 'application/octet-stream',
-      // The name of an asset contains a hash of its content.
+      // The name of an asset contains a hash of its content, so it can be cached permanently.
       'cache-control': isAsset ? 'public, max-age=31536000, immutable' : 'no-store',
     },
   });

@@ -27,7 +27,7 @@ import { type Route, routeOf } from './routes.ts';
 export interface OperatorAccess {
   /** Grants full access. At least 22 characters that cannot be guessed. */
   readonly token: string;
-  /** Whether other machines have access, too. They need TLS in front of this server. Default false. */
+  /** Whether requests from other machines are accepted, too. Put TLS in front of this server then. Default false. */
   readonly allowRemote?: boolean;
 }
 
@@ -42,10 +42,12 @@ export function operatorExposed(host: string): InvalidOptions {
   );
 }
 
+/** The maximum number of open change streams. */
 const maxStreams = 64;
-/** The rest is reserved for the operator. */
+/** The maximum for all callers together. The rest is reserved for the operator. */
 const maxCallerStreams = 48;
 const maxStreamsPerCaller = 8;
+/** In bytes. */
 const maxBodySize = 2 ** 20;
 const challenge = 'Bearer realm="holdfast operator"';
 
@@ -147,6 +149,7 @@ export class OperatorHandler {
       throw new HttpRefusal(403, 'Only the machine of this server has access (operator.allowRemote).');
   }
 
+  /** Verifies the token. Empty for the operator, who sees everything; otherwise the owner whose tasks are visible. */
   async #viewer(authorization: string | undefined): Promise<Viewer> {
     const own = await this.#operatorAuth.admit(authorization);
     if (!('refusal' in own)) return {};
@@ -201,6 +204,7 @@ export class OperatorHandler {
     return new Response(events.stream, { headers: { ...strictHeaders, ...type, 'x-accel-buffering': 'no' } });
   }
 
+  /** Refuses a change stream if too many are open. */
   #admitStream(owner: Owner | undefined): void {
     const callers = [...this.#streams.values()].filter((one) => one !== undefined);
     const own = callers.filter((one) => one === owner);
@@ -234,7 +238,7 @@ export class OperatorHandler {
         'retry-after': '5',
       });
     }
-    // For a read, only the query can be wrong.
+    // For a read, only the query can be wrong (400). An action conflicts with the status of its task (409).
     if (error instanceof HoldfastError) return refused(isAction ? 409 : 400, error.message);
     this.#onError(error as Error);
     return refused(500, 'Internal error. See the log of the server.');
@@ -254,7 +258,10 @@ export async function writeChanges(events: EventBody, changes: AsyncIterable<Cha
   }
 }
 
-/** Refuses anonymous callers. They share one owner, and a list would reveal the task ids that protect their tasks. */
+/**
+ * Returns the owner, but refuses the anonymous one: all callers without an identity share it, and a list would reveal
+ * the task ids that protect their tasks.
+ */
 function withName(owner: Owner): Owner {
   if (owner !== anonymous) return owner;
   throw new HttpRefusal(403, 'The token does not identify an owner, so it grants no access to tasks here.');
@@ -289,6 +296,7 @@ const jsonHeaders = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 };
 
+/** True for an address or host name of this machine. */
 export function isLoopback(address: string): boolean {
   return (
     address === 'localhost' ||
@@ -298,6 +306,7 @@ export function isLoopback(address: string): boolean {
   );
 }
 
+/** The URL of a request without its query. */
 export function pathOf(url = '/'): string {
   return url.split('?', 1)[0]!;
 }

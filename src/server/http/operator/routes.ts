@@ -14,12 +14,14 @@ export type Route =
   | { readonly kind: 'changes' }
   | {
       readonly kind: 'act';
-      /** Whether the action creates a task. */
+      /** True if the action creates a task, and so counts as a call towards its owner's limits. */
       readonly createsTask: boolean;
       readonly act: (operator: OperatorApi, body: JsonObject) => Promise<unknown>;
     };
 
+/** One hour in milliseconds, as a query parameter. */
 const defaultWindow = '3600000';
+/** The maximum length of a text in a query, in characters. */
 const maxTextLength = 500;
 
 const read = (answer: (operator: OperatorApi) => Promise<unknown>): Route => ({ kind: 'read', answer });
@@ -88,6 +90,7 @@ function ofTask(
   return action(id);
 }
 
+/** Creates the routes of `POST /tasks/ID/ACTION`, by action. */
 const actions: Readonly<Record<string, (id: TaskId) => Route>> = {
   cancel: (id) =>
     act((operator, { reason }) => {
@@ -112,6 +115,7 @@ const actions: Readonly<Record<string, (id: TaskId) => Route>> = {
     }),
 };
 
+/** Refuses other HTTP methods. HEAD is allowed wherever GET is. */
 function allow(method: string, allowed: 'GET' | 'POST'): void {
   if (method === allowed || (method === 'HEAD' && allowed === 'GET')) return;
   throw new HttpRefusal(405, `Use ${allowed} here, not ${method}.`, { allow: allowed });
@@ -124,7 +128,7 @@ function unknownPath(path: string): HttpRefusal {
   );
 }
 
-/** A text of the caller for an error message: it may be of any length. */
+/** Shortens a text of the caller for an error message. */
 function shortened(text: string): string {
   return text.length > 100 ? `${text.slice(0, 100).toWellFormed()}…` : text;
 }
@@ -179,6 +183,7 @@ function filterIn(query: URLSearchParams): TaskFilter {
   };
 }
 
+/** Refuses query parameters with other names. */
 function only(query: URLSearchParams, ...names: readonly string[]): void {
   const unknown = [...query.keys()].find((name) => !names.includes(name));
   if (unknown === undefined) return;
@@ -187,12 +192,14 @@ function only(query: URLSearchParams, ...names: readonly string[]): void {
   );
 }
 
+/** The value of a parameter that may occur only once; undefined if it is missing. */
 function single(query: URLSearchParams, name: string): string | undefined {
   const values = query.getAll(name);
   if (values.length > 1) throw new BadQuery(`"${name}" occurs ${values.length} times; use it once.`);
   return values[0];
 }
 
+/** Parses a whole number. With at most 15 digits it is exact. */
 function numberIn(name: string, text: string): number {
   if (!/^\d{1,15}$/.test(text)) {
     const unit = name === 'since' || name === 'until' ? ', milliseconds since 1970' : '';

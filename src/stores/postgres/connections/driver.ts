@@ -9,18 +9,21 @@ export type Client = ClientBase;
 export type ClientPool = Pool;
 type Driver = typeof import('pg').default;
 
-/** A statement with a name is planned once per connection. */
+/**
+ * A statement with a name is prepared once per connection. `query_timeout`: the client-side timeout in milliseconds.
+ */
 export interface Statement {
   readonly name?: string;
   readonly text: string;
   readonly query_timeout?: number;
 }
 
-/** Statements without a client-side timeout. The statement timeout of the server must be raised separately. */
+/** A statement without a client-side timeout. The statement timeout of the server must be raised separately. */
 export function withoutTimeout(text: string): Statement {
   return { text, query_timeout: maxTimeoutMs };
 }
 
+/** Names each statement by its key. */
 export function prepared<Name extends string>(texts: Record<Name, string>): Record<Name, Statement> {
   const entries = Object.entries<string>(texts).map(([name, text]) => [name, { name, text }]);
   return Object.fromEntries(entries);
@@ -39,7 +42,7 @@ export function placeOf(url: string): string {
 export interface Limits {
   /** The statement timeout of the server; 0 for none. */
   readonly statementMs: number;
-  /** How much longer the client waits for the server to report the timeout. */
+  /** How much longer the client waits for the server to report the timeout. Default 5 s. */
   readonly answerMs?: number;
 }
 
@@ -136,16 +139,18 @@ export async function queryOnce(pg: Driver, config: ClientConfig, text: string, 
   }
 }
 
+/** The type id of `bigint`. */
 const int8 = 20;
 
-/** Row numbers and counts stay far below 2^53. All other types use the parsers of `pg`. */
+/** Parses `bigint` as a number: ours stay far below 2^53. All other types use the parsers of `pg`. */
 function getTypeParser(oid: number, format?: string): unknown {
   return oid === int8 ? Number : defaultParsers(oid, format);
 }
 
+/** Set by `loadDriver`. */
 let defaultParsers: (oid: number, format?: string) => unknown = () => String;
 
-/** The package is optional. */
+/** Loads `pg`, which is an optional package. */
 export async function loadDriver(place: string): Promise<Driver> {
   try {
     const { default: pg } = await import('pg');
@@ -163,7 +168,7 @@ export async function loadDriver(place: string): Promise<Driver> {
   }
 }
 
-/** The SQLSTATE or network error code. */
+/** The SQLSTATE or network error code of an error of `pg`; undefined for all other errors. */
 export function codeOf(error: unknown): string | undefined {
   if (error instanceof HoldfastError) return undefined;
   const { code, message } = (error ?? {}) as { code?: unknown; message?: string };
@@ -182,12 +187,13 @@ export function codeOf(error: unknown): string | undefined {
 
 const networkCodes = new Set([
   ...['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'EAI_AGAIN'],
+  // SQLSTATEs: the server shuts down, crashed or starts; it ended an idle session; connection failures.
   ...['57P01', '57P02', '57P03', '57P05', '25P03', '08000', '08003', '08006'],
   // PgBouncer reports this if it lost or cannot reach the server.
   '08P01',
 ]);
 
-/** The connection broke. Another one may work. */
+/** True if the connection broke. Another one may work. The statement may have been executed. */
 export function isDisconnected(error: unknown): boolean {
   return networkCodes.has(codeOf(error) ?? '');
 }
@@ -207,13 +213,13 @@ const notSerializable = '40001';
 const uniqueViolation = '23505';
 const tooManyConnections = '53300';
 
-/** Nothing was written, and a retry may succeed. */
+/** True if a retry may succeed. Nothing was written, except perhaps if the connection broke. */
 export function isRetryable(error: unknown): boolean {
   const code = codeOf(error);
   return isDisconnected(error) || [deadlock, notSerializable, tooManyConnections].includes(code ?? '');
 }
 
-/** Another transaction inserted the same key first. A retry usually finds its row; otherwise the tries are limited. */
+/** True if another transaction inserted the same key first. A retry usually finds its row, so few tries are enough. */
 export function isTaken(error: unknown): boolean {
   return codeOf(error) === uniqueViolation;
 }

@@ -19,14 +19,16 @@ import {
 
 /** How long work is retried while the server is unreachable. */
 const giveUpMs = 30_000;
+/** The pause before a retry. */
 const backoff = { minMs: 5, maxMs: 500 };
+/** See `isTaken`. */
 const maxTriesIfTaken = 5;
 /** Overrides the server's default isolation: each statement must see everything that was committed before it. */
 const defaultOpening = 'begin isolation level read committed';
 
 export type Row = Record<string, unknown>;
 
-/** A statement with its values. */
+/** A statement to send, with its values. */
 export interface Sent {
   readonly statement: Statement;
   readonly values: readonly unknown[];
@@ -44,7 +46,8 @@ export interface Transaction {
   /** The revision of the encryption record, if the opening statements read it. */
   revision?: string;
   /**
-   * Set after the first write: determines whether the transaction was committed. If it returns false, it never will be.
+   * Set before the first write. Called if the connection breaks: returns whether the transaction was committed. If not,
+   * it never will be.
    */
   settle?: () => Promise<boolean>;
 }
@@ -136,6 +139,7 @@ export class Connections {
       commitWith: <R>({ statement, values }: Sent) => {
         const written = query<R>(statement, values);
         committing = client.query('commit');
+        // The failure is thrown where the commit is awaited.
         committing.catch(() => {});
         return written;
       },
@@ -147,7 +151,7 @@ export class Connections {
         ...first().map(({ statement, values }) => client.query(this.#queryOf(statement, values))),
       ];
       const [opened, ...found] = (await allOf<unknown>(sent)) as [unknown, ...{ rows: Row[] }[]];
-      // Several statements have an array of results.
+      // An opening of several statements has an array of results. The last one may be the encryption record.
       const revision = Array.isArray(opened) ? opened.at(-1).rows[0]?.revision : undefined;
       if (revision !== undefined) transaction.revision = revision;
       transaction.found = found.map(({ rows }) => rows);
@@ -189,6 +193,7 @@ export class Connections {
         return await act();
       } catch (error) {
         if (isDisconnected(error)) this.#notifyBroken();
+        // A closed pool rejects with errors that have no code.
         if (this.#closed && codeOf(error) === undefined) throw storeClosed(this.#place);
         const again = isTaken(error) ? tries < maxTriesIfTaken : isRetryable(error);
         // At least two tries, because one unresponsive connection may have used up the time.
@@ -209,6 +214,7 @@ async function allOf<T>(some: readonly Promise<T>[]): Promise<T[]> {
   return settled.map((one) => (one as PromiseFulfilledResult<T>).value);
 }
 
+/** Returns a connection to the pool after a `last` statement. Without one, or if it fails, destroys the connection. */
 async function release(
   client: Client & { release(destroy?: boolean): void },
   last: string | undefined,

@@ -1,12 +1,13 @@
 /**
- * Determines reliably whether a transaction was committed. Each write lane of each process has a row in `lanes`, which
- * every transaction of the lane updates: it commits only if the row contains the previous turn, and writes its own
- * turn. If a connection breaks before the result arrives, the lane revokes the turn of that transaction. Then either
- * the row shows that it was committed, or it can never commit.
+ * Determines reliably whether a transaction was committed. Each write lane of each process has a row in `lanes`. Every
+ * transaction of the lane that writes also updates this row: it commits only if the row contains the previous turn, and
+ * writes its own turn, a number that grows. If a connection breaks before the result arrives, the lane revokes the turn
+ * of that transaction. Then either the row shows that it was committed, or it can never commit.
  */
 import { StoreError } from '../../../ports/store-errors.ts';
 import type { Connections } from './pool.ts';
 
+/** The transaction replaces the turn `before` in the row of its lane by the turn `after`. */
 export interface Turn {
   readonly lane: string;
   readonly before: number;
@@ -48,8 +49,9 @@ interface Parts {
 export class WriteLane {
   readonly name: string;
   readonly #parts: Parts;
+  /** The highest turn that was used or tried. */
   #last = 0;
-  /** The turn in the row; undefined if unknown. */
+  /** The turn in the row; undefined if unknown. Then the next transaction first overwrites the row. */
   #turn: number | undefined;
 
   constructor(name: string, parts: Parts) {
@@ -62,11 +64,12 @@ export class WriteLane {
     return { lane: this.name, before: this.#turn, after: ++this.#last };
   }
 
+  /** The transaction of this turn was committed. */
   ended({ after }: Turn): void {
     this.#turn = after;
   }
 
-  /** The row may be missing or contain another turn. */
+  /** Call this if the row may be missing or contain another turn. */
   forgetTurn(): void {
     this.#turn = undefined;
   }
@@ -86,7 +89,9 @@ export class WriteLane {
     return found === turn.after;
   }
 
-  /** Returns the turn in the row afterwards. Safe to repeat. */
+  /**
+   * Replaces the turn `before`, if the row still contains it. Returns the turn in the row afterwards. Safe to repeat.
+   */
   async #revoke({ lane, before }: Turn, revoking: number): Promise<number | undefined> {
     const lanes = `${this.#parts.schema}.lanes`;
     const update = `update ${lanes} set turn = $1 where name = $2 and turn = $3`;
@@ -98,6 +103,7 @@ export class WriteLane {
     return row?.turn;
   }
 
+  /** Writes a new turn, whatever the row contains. */
   async #takeOver(): Promise<number> {
     const turn = ++this.#last;
     await this.#parts.connections.query(
@@ -109,7 +115,7 @@ export class WriteLane {
   }
 }
 
-/** Deletes the lanes of dead processes. */
+/** Deletes the lanes of dead processes. The name of a lane is `PROCESS/NUMBER`. */
 export async function deleteOldLanes(connections: Connections, schema: string): Promise<void> {
   await connections.query(
     `delete from ${schema}.lanes where split_part(name, '/', 1) not in (select name from ${schema}.processes)`,

@@ -1,10 +1,10 @@
-/** Re-encrypts the values of a database. */
+/** Re-encrypts the values of a Postgres database with the newest key. */
 import { headerBytes, type RekeyReport, type RekeyTarget, rekey } from '../../shared/encryption/rekey.ts';
 import type { Tables } from '../../shared/tables.ts';
 import { withStoreErrors } from '../connections/driver.ts';
 import type { Vault } from './vault.ts';
 
-/** The length of the prefix and the header in base64. */
+/** In characters: the prefix of an encrypted value (2, see `sealedMark`) and its header in base64. */
 const headerLength = 2 + 4 * Math.ceil(headerBytes / 3);
 
 export function rekeyPostgres(tables: Tables<string>, vault: Vault, place: string): Promise<RekeyReport> {
