@@ -49,10 +49,11 @@ export interface PostgresDatabase extends Database {
 }
 
 export interface PostgresOptions {
+  /** Default: the system clock. */
   readonly clock?: Clock;
   /** The schema of the tables. Default `'holdfast'`. */
   readonly schema?: string;
-  /** The number of connections of this process, plus one for notifications. Default 10. */
+  /** The maximum number of pooled connections of this process. One more is used for notifications. Default 10. */
   readonly connections?: number;
   /**
    * The URL of the server itself, if the main URL leads to a connection pooler. Used for the connection that receives
@@ -66,7 +67,7 @@ export interface PostgresOptions {
   readonly encryption?: Encryption;
 }
 
-/** How often a connection to a starting server is retried. */
+/** The pause between attempts to connect to a server that is still starting, in milliseconds. */
 const startingMs = 100;
 
 /** Opens a task database on a Postgres server. Creates the tables if they do not exist. */
@@ -78,16 +79,18 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   const pg = await loadDriver(place);
   const limits = { statementMs: options.statementTimeout ?? 30_000 };
   const config = clientConfig(url, limits);
+  // The name of this process among those that share the database.
   const name = newId();
   const stopKeepAlive = keepAlive();
   const opened: { close(): Promise<void> }[] = [];
   try {
+    // False if the URL leads to a connection pooler.
     const isDirect = await whenStarted(() => hasSessions(pg, config));
     const poolOf = (size: number, ...settings: readonly string[]) => {
       const verify = isDirect ? verified([...sessionSettingsOf(limits), ...settings]) : undefined;
-      // An open store does not keep the process alive.
+      // Idle connections do not keep the process alive.
       const shared = { max: size, allowExitOnIdle: true, idleTimeoutMillis: 30_000 };
-      // A pooler would keep this name after this process has ended.
+      // Connections with this name show that the process is alive. A pooler would keep them open after its end.
       const application_name = isDirect ? applicationNameOf(name) : 'holdfast';
       const pool = new pg.Pool({ ...config, ...shared, application_name, ...(verify && { verify }) });
       const connections = new Connections(pool, place, isDirect ? undefined : settingsOf(limits));
@@ -116,6 +119,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
       );
     const isListening = isDirect || directUrl !== undefined;
     const liveness = new Liveness({ name, connections, schema, connect: isListening ? connect : undefined });
+    // If opening fails, close `liveness` first: it still uses the pools.
     opened.unshift(liveness);
     await checkServer(connections, place);
     await migrate(connections, schema, place);
@@ -132,12 +136,13 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   }
 }
 
-/** Keeps the process alive while something is pending, because idle connections do not. */
+/** Keeps the process alive until the returned function is called, because unreferenced connections do not. */
 function keepAlive(): () => void {
   const timer = runtime.setInterval(() => {}, 60_000);
   return () => runtime.clearInterval(timer);
 }
 
+/** Builds the ports of the database on open connections. */
 async function assemble(parts: {
   readonly connections: Connections;
   readonly writers: Connections;
@@ -197,6 +202,7 @@ async function assemble(parts: {
     },
     close: () => store.close(),
     rekey: async () => {
+      // Concurrent calls share one run.
       rekeying ??= rekeyPostgres(tables, vault, place).finally(() => {
         rekeying = undefined;
       });
@@ -222,7 +228,7 @@ function checkOptions(place: string, schema: string, connections: number): void 
     );
 }
 
-/** Retries while the server is starting. */
+/** Retries `act` while the server is starting and does not accept connections yet. */
 function whenStarted<T>(act: () => Promise<T>): Promise<T> {
   return retried(act, isStarting, startingMs);
 }

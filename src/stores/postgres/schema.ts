@@ -2,15 +2,19 @@
  * The tables, as a list of forward migrations. A released migration never changes. SCHEMA is replaced by the name of
  * the schema; functions need it, because they do not use the search path of the migration.
  *
- * `tasks.body` is the whole task as JSON; the other columns repeat the fields that SQL searches or compares. Only in
- * columns are `lease_until`, `answering`, `deserted` (the worker is dead although its lease has not expired) and
- * `alone`, which at most one row has. `commits` has one row for each commit of each task: its events and its journal
- * entries. It has at most eight columns, because a ninth would make every row eight bytes longer. `removals` contains
- * the last commit of each removed task for an hour. `xact` is the transaction that wrote the row; compared with a
- * snapshot it shows exactly which rows are new. Rows of tasks change with every commit, so their pages have free space
- * for new versions and are vacuumed often. A commit of a live root updates only one of the indexes for operators'
- * queries, `tasks_live`, which quotas need too; the others get an entry when a root ends. Times are double precision,
- * which preserves JavaScript numbers.
+ * - `tasks.body` is the whole task as JSON; the other columns repeat the fields that SQL searches or compares. These
+ *   columns are not in the body: `lease_until`, `answering`, `deserted` (true if the worker is dead although its lease
+ *   has not expired) and `alone` (true for the one task that has reserved the right to run alone, `Queue.isolate`).
+ * - `commits` has one row for each commit of each task: its events and its journal entries. It has at most eight
+ *   columns, because a ninth would make every row eight bytes longer.
+ * - `removals` contains the last commit of each removed task for about an hour.
+ * - `xact` is the transaction that wrote the row; compared with a snapshot it shows exactly which rows are new.
+ *
+ * Rows of tasks change with every commit, so their pages have free space for new versions and are vacuumed often. A
+ * commit of a live root updates only one of the indexes for operators' queries, `tasks_live`, which quotas need too;
+ * the others get an entry when a root ends. Times are milliseconds in double precision, which preserves JavaScript
+ * numbers. Statuses are stored as codes (`status-codes.ts`); above 4 are failed, cancelled, lost, and subtasks with a
+ * question.
  */
 
 import { requestLength } from '../../model/task.ts';
@@ -23,10 +27,10 @@ import { encryptionTable } from './encryption/vault.ts';
 import { auditTables } from './tasks/audit.ts';
 
 /**
- * `tasks.journals` counts the commits with a part of the journal. A commit with `idle` ends a pass that did nothing.
- * Later it is deleted together with the claim before it, and `left_out` of the next commit counts the deleted versions
- * before it. Only one process at a time deletes passes, so that no count is added to a row that another process
- * deletes.
+ * Deletes passes that did nothing (`Store.leaveOut`). `tasks.journals` counts the commits with a part of the journal. A
+ * commit with `idle` ends a pass that did nothing. Later it is deleted together with the claim before it, and
+ * `left_out` of the next commit counts the deleted versions directly before it. Only one process at a time deletes
+ * passes, so that no count is added to a row that another process deletes.
  */
 const historyFunctions = `
   create function leave_out(before double precision, max_passes integer) returns integer language plpgsql as $$
@@ -55,7 +59,7 @@ const historyFunctions = `
   end $$;
 `;
 
-/** The id of a call ends with the request id. In a session, a dot precedes it. */
+/** `answering` ends with the request id, which has a fixed length. If the call came in a session, a dot precedes it. */
 export const requestSql: RequestSql = {
   requestId: `right(answering, ${requestLength})`,
   isInSession: `left(right(answering, ${requestLength + 1}), 1) = '.'`,
@@ -172,6 +176,7 @@ const migrations: readonly string[] = [
 /** The minimum Postgres version. */
 const minServerVersion = 13;
 
+/** Throws if the server is too old or the database does not use UTF-8. */
 export async function checkServer(connections: Connections, place: string): Promise<void> {
   const [row] = await connections.query<{ version: string; encoding: string }>(
     `select current_setting('server_version_num') as version, current_setting('server_encoding') as encoding`,
@@ -193,7 +198,7 @@ export async function checkServer(connections: Connections, place: string): Prom
     );
 }
 
-/** Applies missing migrations. Of several processes one migrates, and the others wait. */
+/** Applies missing migrations. If several processes open the store at once, one migrates and the others wait. */
 export async function migrate(connections: Connections, schema: string, place: string): Promise<void> {
   if (await exists(connections, 'to_regclass', `${schema}.holdfast_schema`))
     throw new StoreError(
@@ -204,7 +209,7 @@ export async function migrate(connections: Connections, schema: string, place: s
     );
   if ((await versionOf(connections, schema)) === migrations.length) return;
   await connections.transact(async (transaction) => {
-    // Migrating large tables may take long, also for processes that wait.
+    // Migrating large tables may take longer than the statement timeout, and so may waiting for the lock.
     await transaction.query('set local statement_timeout = 0');
     const lock = withoutTimeout('select pg_advisory_xact_lock(hashtextextended($1, 0))');
     await transaction.query(lock, [`holdfast ${schema}`]);
@@ -242,6 +247,7 @@ async function exists(
   return row!.found;
 }
 
+/** The number of applied migrations. */
 async function versionOf(connections: Connections, schema: string): Promise<number> {
   if (!(await exists(connections, 'to_regclass', `${schema}.schema_version`))) return 0;
   const [row] = await connections.query<{ version: number | null }>(
@@ -250,7 +256,10 @@ async function versionOf(connections: Connections, schema: string): Promise<numb
   return row?.version ?? 0;
 }
 
-/** After a restore into another cluster, commits have transaction ids that are in the future there. */
+/**
+ * After a restore into another cluster, commits may have transaction ids that are in the future there. The feed would
+ * read them as new every time. They get the id 3, the lowest of a normal transaction.
+ */
 export async function resetForeignTransactions(connections: Connections, schema: string): Promise<void> {
   for (const table of ['commits', 'removals'])
     await connections.query(

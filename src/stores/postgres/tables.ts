@@ -4,6 +4,7 @@ import type { Connections } from './connections/pool.ts';
 import { named, name as stored } from './encryption/cells.ts';
 import type { Vault } from './encryption/vault.ts';
 
+/** The port of the shared code (`Tables`) on Postgres. */
 export function postgresTables(parts: {
   readonly connections: Connections;
   readonly vault: Vault;
@@ -11,6 +12,7 @@ export function postgresTables(parts: {
   readonly place: string;
 }): Tables<string> {
   const { connections, vault, schema, place } = parts;
+  // Statements by their text. A named statement is prepared once for each connection.
   const statements = new Map<string, Statement>();
   const statementOf = (text: string) => {
     const statement = statements.get(text) ?? { name: `table ${statements.size}`, text: numbered(text) };
@@ -19,6 +21,7 @@ export function postgresTables(parts: {
   };
   return {
     prefix: `${schema}.`,
+    // The planner of Postgres selects the index.
     by: () => '',
     cells: vault,
     name: stored,
@@ -35,13 +38,13 @@ export function postgresTables(parts: {
   };
 }
 
-/** Replaces question marks with the numbered parameters of Postgres. */
+/** Replaces every question mark with a numbered parameter of Postgres. The text must not contain any in literals. */
 export function numbered(text: string): string {
   let count = 0;
   return text.replaceAll('?', () => `$${++count}`);
 }
 
-/** Decodes the names in a row. */
+/** Decodes the columns that `name` encoded. */
 export function withNames<R extends Readonly<Record<string, unknown>>>(row: R): R {
   const names = ['id', 'owner', 'tool', 'task', 'answering']
     .filter((column) => typeof row[column] === 'string')

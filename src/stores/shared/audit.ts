@@ -6,9 +6,10 @@ import { conditions } from './query/sql.ts';
 import type { Tables, Value } from './tables.ts';
 
 const bodyColumn = 'audit.body';
-/** How many rows one page may scan. A query with few matches then does not delay others. */
+/** How many rows one page may scan, so that a query with few matches does not block others for long. */
 const maxScanned = 10_000;
 
+/** `Text` is the type of a column with values that may be encrypted. */
 export interface AuditRow<Text> {
   readonly at: number;
   readonly action: AuditAction;
@@ -17,12 +18,12 @@ export interface AuditRow<Text> {
   readonly body: Text;
 }
 
-/** An encrypted body is bound to these columns. Moved to a row with another owner, it cannot be decrypted. */
+/** An encrypted body is bound to these columns: in a row where they differ, it cannot be decrypted. */
 export function bodyLocation({ at, action, owner, task }: Omit<AuditRow<unknown>, 'body'>): string {
   return JSON.stringify([at, action, owner, task]);
 }
 
-/** The entry as values for a statement. */
+/** Encodes an entry as a row. */
 export function auditRow<Text extends Value>(
   entry: AuditEntry,
   { cells, name }: Pick<Tables<Text>, 'cells' | 'name'>,
@@ -57,11 +58,13 @@ export function storedAudit<Text extends Value>(tables: Tables<Text>): Audit {
       );
     },
     async read({ limit, cursor = '0', taskId, owner, action, since, until }) {
+      // The cursor is the number of the last row of the previous page. These conditions select rows in an index.
       const own = conditions<Value>([
         ['seq > ?', numberIn(cursor)],
         ['task = ?', taskId && name(taskId)],
         ['owner = ?', owner && name(owner)],
       ]);
+      // The last row that this page may scan, and how many rows it scans.
       const scan = `
         select max(seq) as last, count(*) as scanned
         from (select seq from ${audit} where ${own.texts.join(' and ')} order by seq limit ${maxScanned}) as scanned`;
@@ -69,6 +72,7 @@ export function storedAudit<Text extends Value>(tables: Tables<Text>): Audit {
       const [end] = await tables.read(scan, own.values, (row: Scan) => row);
       const { last, scanned } = end!;
       if (scanned === 0) return { entries: [] };
+      // These conditions filter the scanned rows.
       const wanted = conditions<Value>([
         ['seq <= ?', last],
         ['action = ?', action],
@@ -77,17 +81,20 @@ export function storedAudit<Text extends Value>(tables: Tables<Text>): Audit {
       ]);
       const found = await tables.read(
         `select * from ${audit} where ${[...own.texts, ...wanted.texts].join(' and ')} order by seq limit ?`,
+        // One more than the page, to find out whether another page follows.
         [...own.values, ...wanted.values, limit + 1],
         (row: AuditRow<Text> & { readonly seq: number }) => ({ seq: row.seq, entry: entryOf(row, cells) }),
       );
       const entries = found.slice(0, limit).map(({ entry }) => entry);
       if (found.length > limit) return { entries, nextCursor: String(found[limit - 1]!.seq) };
+      // The scan may have stopped early: the next page continues after the last scanned row.
       return scanned === maxScanned ? { entries, nextCursor: String(last) } : { entries };
     },
     async prune(before, limit) {
       const old = `select seq from ${audit} where at < ? order by at limit ?`;
       const [oldest] = await tables.read(old, [before, 1], (row) => row);
       if (!oldest) return 0;
+      // A trigger allows only the deletion of entries before this time.
       const pruned = `update ${prefix}audit_pruned set before = ? where before < ?`;
       await tables.write(pruned, [before, before]);
       const deleted = await tables.write(`delete from ${audit} where seq in (${old}) returning seq`, [

@@ -2,13 +2,13 @@ import type { TaskId } from '../../model/task.ts';
 import type { Calls } from '../../ports/calls.ts';
 import type { Tables, Value } from './tables.ts';
 
-/** SQL expressions on `answering`: the request id of a call, and whether the call came in a session. */
+/** SQL expressions on `answering`, the call that a task answers: its request id, and whether it came in a session. */
 export interface RequestSql {
   readonly requestId: string;
   readonly isInSession: string;
 }
 
-/** Calls `onChanged` after every change of a task's row. */
+/** `Calls` on rows of tasks. Its methods call `onChanged` after an update of a row, even if no row matched. */
 export function storedCalls<Text extends Value>(
   tables: Tables<Text>,
   { requestId: request, isInSession }: RequestSql,
@@ -22,11 +22,13 @@ export function storedCalls<Text extends Value>(
       [value],
       ({ id, answering }: { readonly id: TaskId; readonly answering: A }) => ({ taskId: id, answering }),
     );
+  // Returns whether a row matched.
   const updated = async (id: TaskId, update: string, values: readonly Value[]) => {
     const rows = await tables.write(`update ${tasks} set ${update} returning seq`, values);
     onChanged(id);
     return rows.length === 1;
   };
+  // The last condition makes it safe to repeat: the task may already answer the new call.
   const take = `answering = ?
     where id = ? and join_key is not null and (answering is not distinct from ? or answering = ?)`;
   const leave = `answering = null

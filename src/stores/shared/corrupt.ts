@@ -1,7 +1,7 @@
 import type { Task, TaskId } from '../../model/task.ts';
 import type { Page } from '../../ports/store.ts';
 
-/** Stored data is inconsistent, although the database itself reports no error. */
+/** Stored data is inconsistent or damaged, although the database itself reports no error. */
 export class Corrupt extends Error {}
 
 /** The data of one task is corrupt. No other task is affected. */
@@ -14,7 +14,10 @@ export class CorruptRecord extends Corrupt {
   }
 }
 
-/** Converts an error from reading a task. An error about corrupt data becomes a `CorruptRecord` with the task's id. */
+/**
+ * Converts an error from reading a task. An error about corrupt data becomes a `CorruptRecord` with the task's id; any
+ * other is returned unchanged.
+ */
 export function corruptionOf(id: () => TaskId, error: unknown): unknown {
   const isCorruption = error instanceof Corrupt || error instanceof SyntaxError;
   if (!isCorruption || error instanceof CorruptRecord) return error;
@@ -23,7 +26,7 @@ export function corruptionOf(id: () => TaskId, error: unknown): unknown {
   return new CorruptRecord(id(), problem, error);
 }
 
-/** Runs `read`, which reads the data of one task. */
+/** Runs `read`, which reads the data of one task. Throws a `CorruptRecord` if the data is corrupt. */
 export function readingTask<T>(id: TaskId, read: () => T): T {
   try {
     return read();
@@ -32,7 +35,7 @@ export function readingTask<T>(id: TaskId, read: () => T): T {
   }
 }
 
-/** The tasks that can be read, and the ids of those that cannot. */
+/** Reads each row. Returns the readable tasks, and the ids of corrupt ones if there are any. */
 export function readableTasks<Row>(
   rows: readonly Row[],
   read: (row: Row) => Task,

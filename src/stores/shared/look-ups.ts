@@ -1,5 +1,6 @@
 /**
- * The read methods of a store. Each database implements some itself; the others are one statement for all databases.
+ * The read methods of a store. Each database implements some itself (`PerDatabase`); the others (`Shared`) use the same
+ * SQL in all databases.
  */
 import type { TaskId } from '../../model/task.ts';
 import type { Due, Store } from '../../ports/store.ts';
@@ -11,14 +12,14 @@ import { eventsIn, type TaskRow, taskOf } from './task-texts.ts';
 type PerDatabase = 'get' | 'family' | 'asking' | 'journal';
 type Shared = 'childIds' | 'list' | 'count' | 'commitsOf' | 'due';
 
-/** Synchronous or asynchronous. */
+/** The methods that each database implements itself, synchronously or asynchronously. */
 type Rows = {
   readonly [L in PerDatabase]: (
     ...given: Parameters<Store[L]>
   ) => ReturnType<Store[L]> | Awaited<ReturnType<Store[L]>>;
 };
 
-/** `read` runs a function. It throws if the store is closed, and converts errors to `StoreError`. */
+/** `read` must run the given function, convert its errors to `StoreError`, and throw if the store is closed. */
 export function lookups<Text extends Value>(
   rows: Rows,
   tables: Tables<Text>,
@@ -41,7 +42,7 @@ export function lookups<Text extends Value>(
 function sharedLookups<Text extends Value>(tables: Tables<Text>): Pick<Store, Shared> {
   const { prefix, cells, name, by, read } = tables;
   const tasks = `${prefix}tasks`;
-  // SQLite recompiles a statement with `limit ?` each time the limit is bound.
+  // SQLite recompiles a statement with `limit ?` each time the limit is bound. With a cast it does not.
   const limited = 'limit cast(? as bigint)';
   const dueSql: Readonly<Record<Due, string>> = {
     deadline: `select id from ${tasks} where deadline_at <= ? order by deadline_at ${limited}`,
@@ -52,13 +53,14 @@ function sharedLookups<Text extends Value>(tables: Tables<Text>): Pick<Store, Sh
   const listSql = `
     select seq, id, body, lease_until from ${tasks}
     where owner = ? and parent_id is null and seq < ? and unpublished is null order by seq desc ${limited}`;
+  // Counting stops at the limit.
   const counted = (from: string) => ({
     all: `select count(*) as n from (select 1 from ${from} ${limited}) as counted`,
     own: `select count(*) as n from (select 1 from ${from} and owner = ? ${limited}) as counted`,
   });
   const countSql = {
     stored: counted(`${tasks} ${by('tasks_by_owner')} where parent_id is null`),
-    // Every finished root has a `purge_at`.
+    // Every finished root has a `purge_at`, so roots without it are live.
     live: counted(`${tasks} ${by('tasks_live')} where parent_id is null and purge_at is null`),
   };
   const commitsSql = `
@@ -75,6 +77,7 @@ function sharedLookups<Text extends Value>(tables: Tables<Text>): Pick<Store, Sh
     async list({ owner, limit, cursor }) {
       const before = numberBefore(cursor);
       type Row = TaskRow<Text> & { readonly seq: number };
+      // One more row than the page, to find out whether another page follows.
       const rows = await read(listSql, [name(owner), before, limit + 1], (row: Row) => row);
       expectIndex(rows.every(({ seq }, i) => seq < (rows[i - 1]?.seq ?? before)));
       const page = readableTasks(rows.slice(0, limit), (row) => taskOf(row, cells));

@@ -1,8 +1,9 @@
 import { pause, runtime } from '../../runtime/runtime.ts';
 
+/** No retry begins after this time since the first try, in milliseconds. */
 const giveUpMs = 30_000;
 
-/** Returns the result of `act`. Retries it after a pause while it fails with a temporary error. */
+/** Returns the result of `act`. While it fails with a temporary error, retries it every `everyMs` until `giveUpMs`. */
 export async function retried<T>(
   act: () => T | Promise<T>,
   isTemporary: (error: unknown) => boolean,

@@ -3,10 +3,11 @@ import type { Tables, Value } from './tables.ts';
 
 const column = 'sessions.opening';
 
-/** Sessions as rows. */
+/** `Sessions` as rows. `opening` may be encrypted. */
 export function storedSessions<Text extends Value>(tables: Tables<Text>): Sessions {
   const { cells, name } = tables;
   const sessions = `${tables.prefix}sessions`;
+  // The owner of a session never changes, so an update omits it.
   const upsert = `
     insert into ${sessions} (id, owner, opening, seen_at) values (?, ?, ?, ?)
     on conflict (id) do update set opening = excluded.opening, seen_at = excluded.seen_at`;

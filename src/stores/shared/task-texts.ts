@@ -11,10 +11,10 @@ import type { Cells } from './encryption/cells.ts';
 
 // --- Tasks ------------------------------------------------------------------------------------------------
 
-/** Length of the JSON, in characters. */
+/** A result whose JSON is longer than this is stored in a separate row. In characters. */
 const largeResult = 256 * 1024;
 
-/** A result that is stored in a separate row. `apart` is its length. */
+/** A result that is stored in a separate row. Its value here is null; `apart` is the length of its JSON. */
 type SeparateResult = Extract<Outcome, { kind: 'result' }> & { readonly apart: number };
 
 export function hasSeparateResult(task: Task): task is DoneTask & { readonly outcome: SeparateResult } {
@@ -25,7 +25,7 @@ export function isEndedRoot(task: Task): task is DoneTask {
   return task.phase === 'done' && task.parentId === undefined;
 }
 
-/** The text for the row, and the result for a separate row, if it is large and not stored there yet. */
+/** The text for the row of the task, and a large result for a separate row, if it is not stored there yet. */
 export function bodyOf(task: Task): { readonly body: string; readonly large?: string } {
   const outcome = task.phase === 'done' ? task.outcome : task.heldOutcome;
   if (outcome?.kind !== 'result' || isSeparate(outcome)) return { body: taskText(task) };
@@ -37,6 +37,7 @@ export function bodyOf(task: Task): { readonly body: string; readonly large?: st
   return { body: taskText(slim), large };
 }
 
+/** The task as JSON. `undefined` omits a field; `taskIn` restores it. */
 function taskText(task: Task): string {
   return JSON.stringify({
     ...task,
@@ -49,6 +50,7 @@ function taskText(task: Task): string {
   });
 }
 
+/** Parses the text of a task. */
 export function taskIn(text: string): Task {
   const stored = JSON.parse(text) as (Partial<Task> & Pick<Task, 'id'>) | null;
   if (!stored?.id) throw new Corrupt('a stored task is not readable');
@@ -69,6 +71,7 @@ export interface TaskRow<Text> {
   readonly lease_until: number | null;
 }
 
+/** Decrypts and parses a row. Throws `CorruptRecord`. */
 export function taskOf<Text>({ id, body, lease_until }: TaskRow<Text>, cells: Cells<Text>): Task {
   const task = readingTask(id, () => taskIn(cells.read(body, 'tasks.body', id)));
   if (task.id !== id) throw new CorruptRecord(id, 'its row contains another task');
@@ -86,7 +89,7 @@ export function withResult<Text>(
   return { ...task, outcome: { ...outcome, value } };
 }
 
-/** Renewing a lease updates only its column, not the body. */
+/** The task with the lease from its column, because renewing a lease updates only the column, not the body. */
 export function withLease(task: Task, leaseUntil: number | null): Task {
   if (leaseUntil === null || task.phase === 'done' || !task.worker || task.worker.leaseUntil === leaseUntil)
     return task;
@@ -99,7 +102,7 @@ function isSeparate(outcome: Outcome): outcome is SeparateResult {
 
 // --- Events -----------------------------------------------------------------------------------------------
 
-/** `recorded` is stored as its number of entries, `claimed` as an epoch and a worker. */
+/** `recorded` is stored as its number of entries, `claimed` as an epoch and a worker, any other event as it is. */
 type StoredEvent = number | readonly [number, string] | TaskEvent;
 
 export function eventsText(events: readonly TaskEvent[]): string {
@@ -120,7 +123,10 @@ export function eventsIn(text: string): TaskEvent[] {
   });
 }
 
-/** A commit with unreadable events is delivered without them, so that it does not block later commits. */
+/**
+ * Parses the text that `read` returns. A commit with unreadable events is delivered without them, so that it does not
+ * block later commits.
+ */
 export function eventsOrNone(id: TaskId, read: () => string): readonly TaskEvent[] {
   try {
     return readingTask(id, () => eventsIn(read()));
@@ -132,7 +138,10 @@ export function eventsOrNone(id: TaskId, read: () => string): readonly TaskEvent
 
 // --- Journals ---------------------------------------------------------------------------------------------
 
-/** Joins the parts of a task's journal. There must be `count` commits, each with one part. */
+/**
+ * Joins the parts of a task's journal. `count` is the number of commits with a part, from the row of the task. Throws
+ * `CorruptRecord` if one is missing.
+ */
 export function journalIn<Text>(
   id: TaskId,
   commits: readonly { readonly version: number; readonly journal: Text }[],

@@ -1,12 +1,13 @@
-/** Listeners for available work. The sources that notify them run only while there are listeners. */
+/** Listeners for available work. The sources that notify them (feed, timers) run only while there are listeners. */
 import type { Clock } from '../../runtime/clock.ts';
 
 export class WorkListeners {
   readonly #clock: Clock;
-  /** Starts the sources; returns a function to stop each one. */
+  /** Starts the sources; returns one function for each source, which stops it. */
   readonly #start: () => readonly (() => void)[];
   readonly #listeners = new Set<() => void>();
   #stop: readonly (() => void)[] = [];
+  /** Cancels the timer of `notifyAt`. */
   #cancelTimer = () => {};
 
   constructor(clock: Clock, start: () => readonly (() => void)[]) {
@@ -18,6 +19,7 @@ export class WorkListeners {
     return this.#listeners.size === 0;
   }
 
+  /** Returns a function that removes the listener. */
   add(listener: () => void): () => void {
     this.#listeners.add(listener);
     if (this.#listeners.size === 1) this.#stop = this.#start();
@@ -31,7 +33,7 @@ export class WorkListeners {
     for (const listener of [...this.#listeners]) listener();
   }
 
-  /** Notifies the listeners at that time. Replaces the time of the previous call. */
+  /** Notifies the listeners at that time; never if it is infinite. Replaces the time of the previous call. */
   notifyAt(moment: number): void {
     this.#cancelTimer();
     this.#cancelTimer =
@@ -51,6 +53,7 @@ export class WorkListeners {
     return () => cancel();
   }
 
+  /** Removes all listeners and stops the sources. */
   close(): void {
     this.#listeners.clear();
     for (const stop of this.#stop) stop();

@@ -36,7 +36,7 @@ const table = `
   create index if not exists handles_by_server on handles (server, is_delivered);
 `;
 
-/** Opens or creates the file. `memory:` is for tests. */
+/** Opens or creates the file. `memory:` is for tests. Throws a `StoreError`, also if the keys are wrong. */
 export function sqliteCallRegistry(
   path: string,
   options: { readonly encryption?: Encryption } = {},
@@ -53,6 +53,7 @@ export function sqliteCallRegistry(
     db = connect(isMemory ? ':memory:' : path, { timeout: 5_000 });
     // With a wrong path, no table must be created in a database of another program.
     ownTables(db, path, ['handles']);
+    // Checks the keys before anything is written.
     unlock(readEncryption(db), keys, path);
     configure(db);
     db.exec(table + encryptionTable);
@@ -64,7 +65,7 @@ export function sqliteCallRegistry(
   }
 }
 
-/** Re-encrypts all handles in one transaction: a host has few calls and needs them before it can continue. */
+/** Re-encrypts all handles in one transaction. A host has few calls, so this is fast. */
 function rekeyHandles(db: Connection, keys: Keys, path: string): void {
   const vault = new Vault(db, keys, path);
   const rows = () => db.prepare('select id, body from handles').all() as unknown as HandleRow[];
@@ -75,13 +76,17 @@ function rekeyHandles(db: Connection, keys: Keys, path: string): void {
       if (vault.keyIdIn(body) !== vault.record.newest)
         update.run(vault.write(vault.read(body, column, id), column, id), id);
   });
+  // Until the old plain text is gone, the record still allows plain text, so the next process tries again.
   if (compact(db, vault))
     inTransaction(db, () =>
       vault.change((record) => settled(record, keys, new Map([[record.newest, rows().length]]))),
     );
 }
 
-/** Rewrites the file to remove old plain text. False while others use the file; the next process to open it retries. */
+/**
+ * Rewrites the file to remove old plain text. Returns true if none can be left, or if none must be removed, and false
+ * if others use the file; then the next process that opens it retries.
+ */
 function compact(db: Connection, { record }: Vault): boolean {
   if (!record.isMixed || record.newest === null) return true;
   try {
@@ -96,6 +101,7 @@ function compact(db: Connection, { record }: Vault): boolean {
 function registryOf(db: Connection, path: string, keys: Keys | undefined): CallRegistry {
   const sql = prepare(db);
   const cells = new Vault(db, keys, path);
+  // Runs `act` and converts its errors.
   const attempt = <T>(act: () => T): T => {
     if (!db.isOpen) throw storeClosed(path);
     try {
@@ -144,6 +150,7 @@ function registryOf(db: Connection, path: string, keys: Keys | undefined): CallR
   };
 }
 
+/** In `list`, both first values are the server or null, and the last is 0 for open calls only, 1 for all. */
 function prepare(db: Connection) {
   return {
     save: db.prepare(`

@@ -10,7 +10,7 @@ export type Connection = DatabaseSync;
 // A static import of node:sqlite would fail on an old Node without a helpful message.
 const { DatabaseSync: Sqlite, backup } = process.getBuiltinModule('node:sqlite');
 
-/** SQLite's busy handler blocks the event loop, so it may wait only briefly. Callers retry later. */
+/** In milliseconds. SQLite's busy handler blocks the event loop, so it may wait only briefly. Callers retry later. */
 const busyTimeoutMs = 5;
 
 /** Also accepts SQLite's own `:memory:`, which would otherwise be a file name. */
@@ -18,23 +18,30 @@ export function isInMemory(location: string): boolean {
   return location === 'memory:' || location === ':memory:';
 }
 
+/** Opens a connection. `timeout` is how long it blocks while the file is locked, in milliseconds. */
 export function connect(file: string, options: { readOnly?: boolean; timeout?: number } = {}): Connection {
   return new Sqlite(file, { timeout: busyTimeoutMs, ...options });
 }
 
-/** Reads the file without its write-ahead log. May see incomplete writes of another process. */
+/** Opens the file read-only and ignores its write-ahead log. May see incomplete writes of another process. */
 export function connectWithoutLog(file: string): Connection {
   return connect(`${pathToFileURL(file)}?immutable=1`, { readOnly: true });
 }
 
-/** Takes effect in an empty file, or with the next `VACUUM` on the same connection. */
+/**
+ * Lets `incremental_vacuum` shrink the file. Takes effect in an empty file, or with the next `VACUUM` on the
+ * connection.
+ */
 export const incrementalVacuum = 'pragma auto_vacuum = incremental';
-/** The log is truncated to this size when it restarts. Usually twice its size between two checkpoints. */
+/**
+ * When the write-ahead log restarts after a checkpoint, a longer one is truncated to this size. It is twice the usual
+ * size, so this happens only after the log grew exceptionally.
+ */
 export const maxLogBytes = 8 * 2 ** 20;
 
-/** Durable settings: an acknowledged commit survives a power failure. */
+/** Sets up a connection, so that an acknowledged commit survives a power failure. The cache has 16 MiB. */
 export function configure(db: Connection): void {
-  // In a file with pages this would overwrite the first one, whatever it contains.
+  // Only in an empty file: elsewhere this would overwrite the first page, whatever it contains.
   const { page_count } = db.prepare('pragma page_count').get() as { page_count: number };
   if (page_count === 0) db.exec(incrementalVacuum);
   db.exec(`
@@ -42,6 +49,7 @@ export function configure(db: Connection): void {
     pragma journal_size_limit = ${maxLogBytes}`);
 }
 
+/** Runs `act` in a transaction that has the write lock from its beginning. */
 export function inTransaction(db: Connection, act: () => void): void {
   db.exec('begin immediate');
   try {
@@ -53,12 +61,14 @@ export function inTransaction(db: Connection, act: () => void): void {
   }
 }
 
-/** True if free pages can be cut off the end of the file. */
+/** True if `incremental_vacuum` can remove free pages from the end of the file. */
 export function hasIncrementalVacuum(db: Connection): boolean {
   return (db.prepare('pragma auto_vacuum').get() as { auto_vacuum: number }).auto_vacuum === 2;
 }
 
-/** Overwrites deleted data: `fast` only where that needs no additional writes, `on` everywhere. */
+/**
+ * Makes SQLite overwrite deleted data with zeros: `fast` only where that needs no additional writes, `on` everywhere.
+ */
 export function setSecureDelete(db: Connection, how: 'fast' | 'on'): void {
   db.exec(`pragma secure_delete = ${how}`);
 }
@@ -70,12 +80,14 @@ export function setSecureDelete(db: Connection, how: 'fast' | 'on'): void {
 export async function copyDatabase(from: string | Connection, to: string): Promise<void> {
   const source = typeof from === 'string' ? connect(from, { readOnly: true }) : from;
   try {
+    // `rate` is the number of pages in each step.
     await backup(source, to, { rate: 2 ** 31 - 1 });
   } finally {
     if (source !== from) source.close();
   }
 }
 
+/** SQLite's primary result codes, which are the lowest byte of its extended ones. */
 const primary = {
   busy: 5,
   locked: 6,
@@ -86,16 +98,20 @@ const primary = {
   cannotOpen: 14,
   notADatabase: 26,
 };
-/** The shared-memory file could not grow: also a full disk, although SQLite calls it an I/O error. */
+/**
+ * `SQLITE_IOERR_SHMSIZE`: the shared-memory file could not grow, because the disk is full. SQLite calls it an I/O
+ * error.
+ */
 const sharedMemorySize = 4_874;
 
-/** SQLite's primary result code, if the error came from SQLite. */
+/** SQLite's primary result code; undefined if the error did not come from SQLite. */
 export function sqliteCode(error: unknown): number | undefined {
   const code = (error as { errcode?: unknown } | null)?.errcode;
   if (code === sharedMemorySize) return primary.full;
   return typeof code === 'number' ? code & 0xff : undefined;
 }
 
+/** The code of an error of the file system, such as `ENOSPC`; undefined for other errors. */
 function fileSystemCode(error: unknown): string | undefined {
   const { code, syscall } = (error ?? {}) as NodeJS.ErrnoException;
   return syscall === undefined ? undefined : code;
@@ -106,12 +122,13 @@ function isOfClosed(error: unknown): boolean {
   return (error as NodeJS.ErrnoException | null)?.code === 'ERR_INVALID_STATE';
 }
 
+/** True if another connection has the lock. */
 export function isBusy(error: unknown): boolean {
   const code = sqliteCode(error);
   return code === primary.busy || code === primary.locked;
 }
 
-/** Returns the result of `act`. Converts its errors. */
+/** Returns the result of `act`. Converts its errors with `toStoreError`. */
 export async function withStoreErrors<T>(file: string, act: () => T | Promise<T>): Promise<T> {
   try {
     return await act();
@@ -120,7 +137,10 @@ export async function withStoreErrors<T>(file: string, act: () => T | Promise<T>
   }
 }
 
-/** Converts an error to a `StoreError` with the file and a remedy, which errors of SQLite and the file system lack. */
+/**
+ * Converts errors of SQLite, of the file system and about corrupt data to a `StoreError` with the file and a remedy.
+ * Returns any other error unchanged.
+ */
 export function toStoreError(error: unknown, file: string): unknown {
   if (error instanceof HoldfastError) return error;
   if (isOfClosed(error)) return storeClosed(file);
@@ -180,6 +200,7 @@ export function toStoreError(error: unknown, file: string): unknown {
   }
 }
 
+/** An error for a damaged database. */
 export function corrupt(file: string, problem: string, cause?: unknown): StoreError {
   return new StoreError(
     'STORE_CORRUPT',

@@ -1,9 +1,11 @@
 /**
- * The encryption of a Postgres database. `encryption` contains the record in one row once encryption was turned on.
+ * The encryption of a Postgres database. The table `encryption` is empty until encryption is first turned on; from then
+ * on its only row contains the encryption record.
  *
- * Every transaction that writes values compares the revision of the record under a lock on `commits`, which each insert
- * there takes anyway. A change of the record takes a lock that excludes all of them briefly. So nobody writes with an
- * older key after the commit that introduces a new one. Postgres takes the snapshot of a statement after its locks.
+ * Every transaction that writes values holds the `row exclusive` lock on `commits`, which each insert there takes
+ * anyway, and compares the revision of the record under it. A change of the record takes the `exclusive` lock, which
+ * waits for all such transactions. So no value is encrypted with an older key after the commit that introduces a new
+ * one. This also holds for a single statement, because Postgres takes its snapshot after its locks.
  */
 import { runtime } from '../../../runtime/runtime.ts';
 import { Cells, lookupSecret } from '../../shared/encryption/cells.ts';
@@ -13,13 +15,13 @@ import { secretColumn } from '../../shared/secrets.ts';
 import type { Connections, Sent, Transaction } from '../connections/pool.ts';
 import { marked, name } from './cells.ts';
 
-/** Part of a migration. */
+/** SQL of the first migration. The index on a constant allows only one row. */
 export const encryptionTable = `
   create table encryption (revision text not null, record text not null);
   create unique index encryption_is_one_row on encryption ((true));
 `;
 
-/** An SQL expression for the current revision. */
+/** An SQL expression for the current revision of the record; an empty string without a record. */
 export function revisionIn(schema: string): string {
   return `coalesce((select revision from ${schema}.encryption), '')`;
 }
@@ -28,11 +30,14 @@ interface Parts {
   readonly connections: Connections;
   readonly schema: string;
   readonly keys: Keys | undefined;
+  /** The URL of the database without its password, for messages. */
   readonly place: string;
 }
 
+/** Encrypts and decrypts the values of one database, and changes its encryption record. */
 export class Vault extends Cells<string> {
   readonly #parts: Parts;
+  /** The secret for idempotency keys as stored, perhaps encrypted; null if the database has none. */
   #lookup: Uint8Array | null = null;
 
   constructor(parts: Parts) {
@@ -40,7 +45,7 @@ export class Vault extends Cells<string> {
     this.#parts = parts;
   }
 
-  /** Adds the current key to the record, if it is new to the store. Throws without the right keys. */
+  /** Reads the record and adds the current key if it is new to the store. Throws without the right keys. */
   async open(): Promise<void> {
     const { connections, schema, keys } = this.#parts;
     await this.#refresh(connections);
@@ -50,7 +55,10 @@ export class Vault extends Cells<string> {
     );
   }
 
-  /** Runs a transaction that writes values. The record cannot change until it ends. */
+  /**
+   * Runs a transaction that writes values. The record cannot change until it ends. `work` may run more than once.
+   * `first` are statements that are sent in the same round trip as the opening.
+   */
   transact<T>(
     work: (transaction: Transaction) => Promise<T>,
     connections = this.#parts.connections,
@@ -66,7 +74,10 @@ export class Vault extends Cells<string> {
     );
   }
 
-  /** Changes the record in a transaction that excludes all writers of values. */
+  /**
+   * Changes the record in a transaction that excludes all writers of values. If `decide` returns undefined, the record
+   * stays unchanged.
+   */
   async change(
     decide: (
       record: EncryptionRecord,
@@ -93,6 +104,7 @@ export class Vault extends Cells<string> {
     return this.#lookup ?? undefined;
   }
 
+  /** Begins a transaction, takes the lock, and only then reads the revision. */
   #opening(lock: string): string {
     const { schema } = this.#parts;
     return `
@@ -101,6 +113,7 @@ export class Vault extends Cells<string> {
       select ${revisionIn(schema)} as revision`;
   }
 
+  /** Reads the record and the stored secret for idempotency keys. */
   async #refresh(source: Pick<Transaction, 'query'>): Promise<void> {
     const { schema } = this.#parts;
     const [row] = await source.query<{ record: string | null; lookup: Uint8Array | null }>(
@@ -133,7 +146,7 @@ export class Vault extends Cells<string> {
   }
 }
 
-/** True for a database without values. */
+/** True if no table contains values, so that none can be stored as plain text. */
 async function isUnused(transaction: Transaction, schema: string): Promise<boolean> {
   const tables = ['tasks', 'commits', 'secrets', 'sessions', 'audit'];
   const some = tables.map((table) => `exists (select 1 from ${schema}.${table})`).join(' or ');

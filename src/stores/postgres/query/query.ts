@@ -1,4 +1,4 @@
-/** The `TaskQueries` on Postgres. */
+/** The `TaskQueries` on Postgres: the shared SQL with numbered parameters and encoded names. */
 import type { TaskQueries } from '../../../ports/query.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { guarded, type QuerySource, SqlTaskQueries } from '../../shared/query/query.ts';
@@ -18,6 +18,7 @@ export function postgresQueries(parts: {
 }): TaskQueries {
   const { connections, vault, schema, clock, place } = parts;
   const all = async <Row>({ text, values }: Sql): Promise<Row[]> => {
+    // All texts in these queries are names, such as ids, owners and tools.
     const names = values.map((value) => (typeof value === 'string' ? stored(value) : value));
     const rows = await connections.query<Record<string, unknown>>(numbered(text), names);
     return rows.map((row) => withNames(row) as Row);
@@ -25,6 +26,7 @@ export function postgresQueries(parts: {
   const source: QuerySource<string> = {
     tasks: `${schema}.tasks`,
     commits: `${schema}.commits`,
+    // The planner of Postgres selects the index.
     by: () => '',
     isAsleep: 'not ready',
     read: (text, column, id, version) => vault.read(text, column, id, version),

@@ -14,6 +14,7 @@ import { type Client, isDisconnected } from '../connections/driver.ts';
 import type { Connections } from '../connections/pool.ts';
 import { name as stored } from '../encryption/cells.ts';
 
+/** How often each process looks for dead processes, in milliseconds. */
 const checkMs = 250;
 /**
  * A process is dead if its lock has been missing for `minMissingMs` and it has no other connection to the server. If it
@@ -23,14 +24,16 @@ const minMissingMs = 900;
 const connectedMs = 5_000;
 /** After a restart of the server all processes reconnect. During this time none counts as dead. */
 const afterRestartMs = 3_000;
+/** Rows of dead processes without tasks are deleted after this time. */
 const deleteAfterMs = 60_000;
+/** The pauses between attempts to reconnect. */
 const backoff = { minMs: 20, maxMs: 200 };
-/** Limits notifications: a burst of a few, then one per interval. */
+/** Limits the notifications that this process sends: `notifyBurst` at once, then one every `notifyMs`. */
 const notifyMs = 10;
 const notifyBurst = 5;
-/** The delay of notifications that are not urgent, unless an urgent one follows earlier. */
+/** The delay of notifications that are not urgent. An urgent one in this time is sent at once and replaces it. */
 const delayMs = 20;
-/** How often a process without a lock writes a heartbeat, and how long it then counts as alive. */
+/** How often a process without a direct connection writes a heartbeat, and how long it counts as alive after one. */
 const reportMs = 5_000;
 const reportedSeconds = 20;
 
@@ -50,19 +53,22 @@ interface Parts {
 export class Liveness {
   /** The name of this process. */
   readonly name: string;
+  /** The key of the advisory lock of this process. */
   readonly #key: string;
   readonly #parts: Parts;
   readonly #onCommit = new Set<(isWork: boolean) => void>();
   readonly #onMissed = new Set<() => void>();
+  /** Processes whose lock is missing, by name. Not all of them count as dead yet. */
   readonly #missing = new Map<string, Missing>();
   readonly #tokens = new Tokens();
   readonly #timers: Timer[] = [];
+  /** The direct connection; undefined while it is being opened again, or if there is none. */
   #client: DirectClient | undefined;
-  /** Until then no process counts as dead; on the monotonic clock. */
+  /** No process counts as dead before this time; on the monotonic clock. */
   #trustedAt = Number.POSITIVE_INFINITY;
   /** The start time of the server. */
   #serverStart: string | undefined;
-  /** Whether the pending notification is about work; undefined without one. */
+  /** Whether the pending notification reports work to claim; undefined if none is pending. */
   #pending: boolean | undefined;
   #notifying: Promise<void> | undefined;
   #later: Timer | undefined;
@@ -103,7 +109,10 @@ export class Liveness {
     this.#onMissed.add(listener);
   }
 
-  /** Notifies the other processes. Calls while a notification is in flight share the next one. */
+  /**
+   * Notifies the other processes of a commit. With `isWork`, the commit left tasks to claim. Calls while a notification
+   * is in flight share the next one.
+   */
   notify(isWork: boolean, urgency: Urgency = 'now'): void {
     this.#pending = isWork || this.#pending === true;
     if (urgency === 'now') this.#notifyNow();
@@ -118,7 +127,7 @@ export class Liveness {
     });
   }
 
-  /** The names of dead processes that still have a row. */
+  /** The names of dead processes that still have a row. Empty while this process cannot judge. */
   get dead(): string[] {
     const now = runtime.monotonic();
     if (now < this.#trustedAt || (this.listens && !this.#client)) return [];
@@ -127,6 +136,7 @@ export class Liveness {
     return [...this.#missing].filter(([, one]) => isDead(one)).map(([name]) => name);
   }
 
+  /** With `'certain'`, waits while the lock is missing but the process does not count as dead yet. */
   async isAlive(name: string, certainty?: 'certain'): Promise<boolean> {
     if (name === this.name) return true;
     for (;;) {
@@ -168,7 +178,7 @@ export class Liveness {
     await client?.end().catch(() => {});
   }
 
-  /** Returns the start time of the server. */
+  /** Opens the direct connection. Returns the start time of the server, which shows whether it was restarted. */
   async #connect(): Promise<string> {
     const { connect, schema } = this.#parts;
     const client = await connect!();
@@ -210,11 +220,13 @@ export class Liveness {
     }
   }
 
+  /** For this time no process counts as dead, because others may only be reconnecting. */
   #distrust(ms: number): void {
     this.#missing.clear();
     this.#trustedAt = runtime.monotonic() + ms;
   }
 
+  /** Writes a heartbeat. Deletes the rows of processes whose last one was more than an hour ago. */
   async #report(): Promise<void> {
     const { schema, connections } = this.#parts;
     await connections.query(
@@ -225,6 +237,7 @@ export class Liveness {
     );
   }
 
+  /** Handles a notification. `from` is the name of the sender; its own ones are ignored. */
   #receive(payload: string | undefined): void {
     const { from, work } = JSON.parse(payload ?? '{}') as { from?: string; work?: boolean };
     if (from !== this.name) for (const listener of this.#onCommit) listener(work === true);
@@ -245,13 +258,16 @@ export class Liveness {
     const { schema, connections } = this.#parts;
     const payload = JSON.stringify({ from: this.name, work });
     const text = 'select pg_notify($1, $2)';
-    // On this connection, commits do not wait for the disk.
+    // On the direct connection, commits do not wait for the disk.
     if (this.#client)
       await this.#client.query({ name: 'notify', text, values: [channelOf(schema), payload] });
     else await connections.query(text, [channelOf(schema), payload]);
   }
 
-  /** Finds processes without a lock. Also takes our own lock again if the server kept it for a broken connection. */
+  /**
+   * Finds processes whose lock is missing. Also takes the lock of this process if it does not have it: after a
+   * reconnection, the broken connection may have kept it until now.
+   */
   async #check(): Promise<void> {
     const client = this.#client;
     if (this.#checking || (this.listens && !client)) return;
@@ -276,7 +292,10 @@ export class Liveness {
     }
   }
 
-  /** A process without a lock is never marked as missing; others take over its tasks when their leases expire. */
+  /**
+   * Marks a process as missing, or removes the mark. A process that writes heartbeats instead of using a lock is never
+   * marked: others take over its tasks when their leases expire.
+   */
   #update({ name, locked, connected, reported }: ProcessRow): void {
     if (locked || reported !== null) this.#missing.delete(name);
     else
@@ -306,12 +325,14 @@ export class Liveness {
   }
 }
 
-/** A token bucket: a burst, then one token per interval. */
+/** A token bucket with `notifyBurst` tokens, refilled by one every `notifyMs`. */
 class Tokens {
+  /** Negative if callers already wait for tokens. */
   #left = notifyBurst;
+  /** When `#left` was computed. */
   #at = 0;
 
-  /** Takes a token. Returns how long to wait for it. */
+  /** Takes a token. Returns how long to wait before using it, in milliseconds. */
   take(): number {
     const now = runtime.monotonic();
     this.#left = Math.min(notifyBurst, this.#left + (now - this.#at) / notifyMs) - 1;
@@ -322,25 +343,28 @@ class Tokens {
 
 /** A process whose lock is missing. */
 interface Missing {
-  /** On the monotonic clock. */
+  /** When a check first found it missing; on the monotonic clock. */
   readonly since: number;
+  /** Whether the process has another connection to the server. */
   readonly isConnected: boolean;
 }
 
 interface ProcessRow {
   readonly name: string;
+  /** Whether a connection holds its lock. */
   readonly locked: boolean;
-  /** Whether it has any connection to the server. */
+  /** Whether it has any connection with its application name to the server. */
   readonly connected: boolean;
-  /** Whether it has a recent heartbeat; null for processes with a lock. */
+  /** Whether its last heartbeat is recent; null for a process that uses a lock, even if the lock is missing. */
   readonly reported: boolean | null;
 }
 
-/** The application name of a process's connections. */
+/** The application name of a process's connections. `processes` searches for it in SQL. */
 export function applicationNameOf(process: string): string {
   return `holdfast ${process}`;
 }
 
+/** Selects all processes; a `where` clause may follow. */
 function processes(schema: string): string {
   return `
     select p.name, l.key is not null as locked,
@@ -350,12 +374,13 @@ function processes(schema: string): string {
     from ${schema}.processes p left join (${locks}) l on l.key = p.key`;
 }
 
-/** The keys of all advisory locks in this database. */
+/** The keys of all granted advisory locks in this database. `objsubid` is 1 for locks with one 64-bit key. */
 const locks = `
   select distinct (classid::bigint << 32) | objid::bigint as key from pg_locks
   where locktype = 'advisory' and objsubid = 1 and granted
     and database = (select oid from pg_database where datname = current_database())`;
 
+/** The first 64 bits of a hash of the name, as a signed decimal number. */
 function keyOf(name: string): string {
   return String(createHash('sha256').update(name).digest().readBigInt64BE());
 }

@@ -12,9 +12,9 @@ import type { RowCache } from '../tasks/row-cache.ts';
 import type { Liveness } from './process-liveness.ts';
 import { columnsOf, type Expected, serverNow } from './ready-tasks.ts';
 
-/** Finds expired leases, and anything that was missed. */
+/** How often workers are notified without a reason, to find expired leases and missed notifications. In ms. */
 const pollMs = 1_000;
-/** How many owners are searched for the task that has been ready longest. */
+/** `backlog` searches at most this many owners for the task that has been ready longest. */
 const maxOwners = 1_000;
 
 interface Parts {
@@ -27,13 +27,17 @@ interface Parts {
 }
 
 export class PostgresQueue implements Queue {
-  /** Shorter than on one machine: without a lock, only an expired lease shows that a worker is dead. */
+  /**
+   * In milliseconds. Shorter than the default: if a worker has no lock (`process-liveness.ts`), only its expired lease
+   * shows that it is dead.
+   */
   readonly usualLeaseMs = 10_000;
   readonly #parts: Parts;
   readonly #sql: ReturnType<typeof statements>;
   readonly #listeners: WorkListeners;
-  /** When claimed tasks were last checked, and when the next lease expires; on the monotonic clock. */
+  /** When a claim last checked claimed tasks; on the monotonic clock. */
   #claimedCheckedAt = Number.NEGATIVE_INFINITY;
+  /** When the next lease expires; on the monotonic clock. */
   #leaseAt = Number.POSITIVE_INFINITY;
 
   constructor(parts: Parts) {
@@ -45,6 +49,7 @@ export class PostgresQueue implements Queue {
       this.#listeners.every(pollMs, notify),
     ]);
     parts.liveness.onMissed(() => {
+      // A process may have died, so the next claim checks claimed tasks.
       this.#claimedCheckedAt = Number.NEGATIVE_INFINITY;
       notify();
     });
@@ -58,7 +63,10 @@ export class PostgresQueue implements Queue {
     return this.#parts.liveness.isAlive(name, certainty);
   }
 
-  /** Whether a claim should check claimed tasks: leases may have expired, or processes may have died. */
+  /**
+   * Whether this claim must check claimed tasks, because leases may have expired or processes may have died. If it
+   * returns true, it records that the check is done, so call it only once for each claim.
+   */
   checksClaimed(): boolean {
     const now = this.#parts.clock.monotonic();
     const isTime = now >= this.#claimedCheckedAt + pollMs || now >= this.#leaseAt;
@@ -67,7 +75,7 @@ export class PostgresQueue implements Queue {
     return true;
   }
 
-  /** Calls back when the next timer comes due, or the next lease expires. */
+  /** Schedules a notification of the listeners for when the next timer is due or the next lease expires. */
   expect({ timerAt, leaseMs }: Expected): void {
     const { clock } = this.#parts;
     if (this.#listeners.isEmpty) return;
@@ -94,7 +102,7 @@ export class PostgresQueue implements Queue {
       leaseMs,
     ]);
     const kept = new Map(rows.map(({ id, epoch }) => [named(id), epoch]));
-    // The rows have new versions now, perhaps on top of writes of other processes.
+    // The update gave the rows new versions, perhaps after writes of other processes.
     for (const { taskId } of claims) this.#parts.cache.delete(taskId);
     return claims.filter(({ taskId, epoch }) => kept.get(taskId) !== epoch);
   }
@@ -103,7 +111,7 @@ export class PostgresQueue implements Queue {
     const { connections, liveness } = this.#parts;
     await connections.query(this.#sql.forgetAlone, [liveness.dead.map(stored)]);
     const rows = await connections.query(this.#sql.isolate, [stored(taskId), epoch]);
-    // The row has a new version now.
+    // The update gave the row a new version.
     this.#parts.cache.delete(taskId);
     return rows.length === 1;
   }
@@ -129,9 +137,11 @@ export class PostgresQueue implements Queue {
 
 function statements(schema: string) {
   const tasks = `${schema}.tasks`;
+  // Pairs of tool and version.
   const kinds = 'unnest($1::text[], $2::text[]) as kind (tool, version)';
   const ofKind = 't.tool = kind.tool and t.tool_version = kind.version';
   const isReady = 't.ready and t.worker is null';
+  // $3 is the time of the query, and $4 in the statements below is their limit.
   const isDue = 'not t.ready and t.wake_at is not null and t.wake_at <= $3 and t.worker is null';
   const orphans = (which: string) => `
     select t.id from ${tasks} t where ${which} and t.wake_at <= $3
@@ -146,7 +156,8 @@ function statements(schema: string) {
       update ${tasks} t set lease_until = ${serverNow} + $3, deserted = false
       from claimed where t.seq = claimed.seq
       returning t.id, t.epoch`,
-    // A dead worker must not block other suspects, even if no worker can take over its task.
+    // A task that must run alone reserves that right with `alone`. Releases it if its worker is dead, even if no worker
+    // can take over the task: otherwise no other task could run alone.
     forgetAlone: `
       update ${tasks} set alone = null where alone and (worker is null or deserted or worker = any($1::text[]))`,
     isolate: `

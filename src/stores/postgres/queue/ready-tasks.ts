@@ -1,8 +1,8 @@
 /**
  * Claims. A claim selects claimable rows and locks them (`for update skip locked`), so that two workers never decide on
  * the same task. Then the rule decides on each. Owners take turns: the scan of the index of ready tasks starts after
- * the owner that was served last, and each owner gets an equal share. Tasks with due timers are made ready first. The
- * clock of the server decides whether a lease has expired.
+ * the owner that this process served last, and each owner gets an equal share. If a timer is due, its task is made
+ * ready first. The clock of the server decides whether a lease has expired, the clock of this process all other times.
  */
 
 import { Refusal } from '../../../model/errors.ts';
@@ -18,31 +18,34 @@ import { type Cells, named, name as stored } from '../encryption/cells.ts';
 import type { Rows, TaskRow } from '../tasks/rows.ts';
 import { Writes } from '../tasks/writes.ts';
 
-/** The current time of the server in milliseconds. */
+/** An SQL expression for the current time of the server, in milliseconds since 1970. */
 export const serverNow = '(extract(epoch from clock_timestamp()) * 1000)::double precision';
 
-/** A task that can be claimed, with its first commit if it never ran. */
+/** A task that can be claimed. If it never ran, `at`, `events` and `journal` are those of its first commit. */
 export interface ReadyRow extends TaskRow {
   readonly root_id: string | null;
   readonly owner: string;
   readonly worker: string | null;
+  /** Whether its worker is dead although the lease has not expired. */
   readonly deserted: boolean;
-  /** The position of its owner in this round, and its own position among the tasks of its owner. */
+  /** The position of its owner in this round, from 1; 0 if it was taken from a worker. */
   readonly turn: number;
+  /** Its position among the selected tasks of its owner, tool and version, from 1. */
   readonly rank: number;
-  /** How many tasks of each owner this round may claim. */
+  /** How many tasks of each owner, tool and version this round may claim. */
   readonly share: number;
+  /** Null if the task ran before; then `events` and `journal` are null too. */
   readonly at: number | null;
   readonly events: string;
-  /** Present only if it is the complete journal and small. */
+  /** Null if it is not the complete journal, or longer than `maxJournalLength`. */
   readonly journal: string | null;
 }
 
 /** When a claim expects the next work. Times use the clock of this process, durations that of the server. */
 export interface Expected {
-  /** When the next timer is due. */
+  /** When the next timer is due; infinite if there is none. */
   readonly timerAt: number;
-  /** Milliseconds until the next lease expires; undefined if the claim did not check claimed tasks. */
+  /** Until the next lease expires; infinite if there is none, undefined if the claim did not check claimed tasks. */
   readonly leaseMs: number | undefined;
 }
 
@@ -51,7 +54,7 @@ export interface Selected extends Expected {
   readonly rows: readonly ReadyRow[];
 }
 
-/** A claim returns journals up to this length; longer ones are read separately. */
+/** A claim returns journals up to this stored length, in bytes; longer ones are read separately. */
 const maxJournalLength = 16 * 1024;
 /** How many tasks with due timers one claim makes ready. */
 const maxTimers = 500;
@@ -59,7 +62,7 @@ const maxTimers = 500;
 export class ReadyTasks {
   readonly #sql: ReturnType<typeof statements>;
   readonly #dead: () => readonly string[];
-  /** The owner that was served last. */
+  /** The owner that this process served last; encoded as in its column. */
   #served = '';
 
   constructor(schema: string, dead: () => readonly string[]) {
@@ -67,12 +70,13 @@ export class ReadyTasks {
     this.#dead = dead;
   }
 
-  /** The opening statements of a claim. */
+  /** The opening statements of a claim. `select` uses their results. */
   opening(query: ClaimQuery, now: number, checksClaimed: boolean): Sent[] {
     const [tools, versions] = columnsOf(query.tools);
     const claimed: Sent[] = [
       {
         statement: this.#sql.freed,
+        // A process never takes a task from itself while it is running it.
         values: [
           tools,
           versions,
@@ -91,7 +95,7 @@ export class ReadyTasks {
     ];
   }
 
-  /** `share` is the minimum number of tasks per owner. */
+  /** Selects and locks ready tasks. Each owner may get at least `share` tasks, if `query.limit` allows. */
   #ready(query: ClaimQuery, share = 1): Sent {
     const values = [...columnsOf(query.tools), query.limit, this.#served, exceptOf(query), share];
     return { statement: this.#sql.ready, values };
@@ -100,6 +104,7 @@ export class ReadyTasks {
   /** Ready tasks in the order of claiming. The transaction must have begun with the `opening` statements. */
   async select(transaction: Transaction, query: ClaimQuery, now: number): Promise<Selected> {
     const run = async ({ statement, values }: Sent) => transaction.query<ReadyRow>(statement, values);
+    // In the order of `opening`. The last two are missing if the claim does not check claimed tasks.
     const [timers, ready, freed = [], leases] = transaction.found;
     const timerAt = (timers![0]!.next as number | null) ?? Number.POSITIVE_INFINITY;
     const leaseMs = leases && ((leases[0]!.left as number | null) ?? Number.POSITIVE_INFINITY);
@@ -109,7 +114,7 @@ export class ReadyTasks {
       found = await run(this.#ready(query));
     }
     const rows = [...(freed as unknown as ReadyRow[]), ...found];
-    // If some owners have fewer tasks than their share, the others get more.
+    // If some owners had fewer tasks than their share, owners with a full share get more.
     const left = query.limit - rows.length;
     if (left > 0 && found.some(({ rank, share }) => rank === share)) {
       const except = new Set([...query.except, ...rows.map(({ id }) => named(id))]);
@@ -127,6 +132,7 @@ export class ReadyTasks {
     if (last) this.#served = last.owner;
   }
 
+  /** The evidence that the worker of the task lost its claim; undefined if the task has none. */
   freedWorker({ worker, deserted, lease_until: leaseUntil }: ReadyRow): FreedWorker | undefined {
     if (worker === null) return undefined;
     const name = named(worker);
@@ -137,7 +143,7 @@ export class ReadyTasks {
 
 export interface DecidedClaims extends Claims {
   readonly writes: Writes;
-  /** The first commits of tasks that never ran, which subscribers may not have received yet. */
+  /** The first commits of claimed tasks that never ran. Subscribers may not have received them yet. */
   readonly firstCommits: readonly CommittedChange[];
 }
 
@@ -149,7 +155,7 @@ interface ClaimParts {
   readonly place: string;
 }
 
-/** Applies the rule to each row. An unreadable row affects no other. */
+/** Applies the rule to each row and collects the writes. A row that is unreadable is reported and affects no other. */
 export function decideClaims(
   selected: readonly ReadyRow[],
   decide: ClaimRule,
@@ -177,7 +183,10 @@ export function decideClaims(
   return { writes, claimed, failed, firstCommits };
 }
 
-/** The first commit of a task that never ran: its creation, for subscribers, and its journal, for the pass. */
+/**
+ * The first commit of a task that never ran: its creation, for subscribers, and its journal, for the pass. Undefined if
+ * the task has later commits.
+ */
 function firstCommit(row: ReadyRow, { id, rootId, version }: Task, cells: Cells) {
   if (row.at === null || version > 1) return undefined;
   try {
@@ -191,6 +200,7 @@ function firstCommit(row: ReadyRow, { id, rootId, version }: Task, cells: Cells)
   }
 }
 
+/** The tools and their versions as two array parameters, encoded as in their columns. */
 export function columnsOf(tools: readonly ToolVersion[]): [string[], string[]] {
   return [tools.map(({ tool }) => stored(tool)), tools.map(({ version }) => stored(version))];
 }
@@ -201,12 +211,14 @@ function exceptOf({ except }: ClaimQuery): string[] {
 
 function statements(schema: string) {
   const tasks = `${schema}.tasks`;
+  // Pairs of tool and version.
   const kinds = 'unnest($1::text[], $2::text[]) as kind (tool, version)';
   const ofKind = 't.tool = kind.tool and t.tool_version = kind.version';
   const columns =
     't.seq, t.id, t.body, t.lease_until, t.xmin::text as xmin, t.owner, t.root_id, t.worker, t.deserted, t.epoch, t.journals';
   const isReady = 't.ready and t.worker is null';
   const isSleeping = 'not t.ready and t.wake_at is not null and t.worker is null';
+  // `offset 0` forces one index look-up per row (`rows.ts`).
   const withFirstCommit = (rows: string) => `
     select t.*, c.at, c.events,
       case when t.journals = 1 and octet_length(c.journal) <= ${maxJournalLength} then c.journal end as journal
@@ -215,8 +227,9 @@ function statements(schema: string) {
       where task = t.seq and version = 1 and t.epoch = 0 offset 0) c on true
     order by t.rank, t.wake_at, t.seq`;
   return prepared({
-    // $3: limit; $4: the owner that was served last; $5: excluded tasks; $6: minimum share. One index probe finds the
-    // next owner. After the last owner the scan wraps around to the first, up to the one that was served last.
+    // $3: limit; $4: the owner that was served last; $5: excluded tasks; $6: minimum share. `owners` lists the owners
+    // with ready tasks, each found with one index probe. After the last owner the scan wraps around to the first, up to
+    // the one that was served last. `taken` locks the share of each owner, and `chosen` selects the limit from these.
     ready: `
       with recursive owners as (
         select kind.tool, kind.version, $4::text collate "C" as owner, false as wrapped, 0 as turn from ${kinds}
@@ -244,7 +257,8 @@ function statements(schema: string) {
           order by t.wake_at, t.seq limit o.share for update of t skip locked) t),
       chosen as materialized (select * from taken order by rank, wake_at, seq limit $3)
       ${withFirstCommit('chosen')}`,
-    // Claimed tasks are few, so each is checked.
+    // $3: now; $4: limit; $5: tasks that this process runs or must not claim; $6: dead processes. Claimed tasks are
+    // few, so each is checked.
     freed: `
       with chosen as materialized (
         select ${columns}, t.wake_at, 0 as turn, 1 as rank, 0 as share from ${tasks} t join ${kinds} on ${ofKind}
@@ -252,6 +266,7 @@ function statements(schema: string) {
           and (t.lease_until <= ${serverNow} or t.deserted or t.worker = any($6::text[]))
         order by t.wake_at, t.seq limit $4 for update of t skip locked)
       ${withFirstCommit('chosen')}`,
+    // $3: now.
     due: `
       update ${tasks} set ready = true where seq = any(array(
         select d.seq from ${kinds} cross join lateral (

@@ -1,7 +1,8 @@
 /**
- * Part of a migration. `body` contains all fields that SQL does not search or compare. The triggers prevent mistakes,
- * in this program and by hand: a body may be encrypted, decrypted or re-encrypted, and nothing else may change. Only
- * entries older than the last pruning may be deleted.
+ * SQL of the first migration. `body` contains all fields that SQL does not search or compare. The triggers prevent
+ * mistakes, in this program and by hand: a body may be encrypted, decrypted or re-encrypted, and nothing else may
+ * change. The prefix that marks encrypted bodies is `sealedMark`. Only entries older than `audit_pruned.before` may be
+ * deleted.
  */
 export const auditTables = `
   create table audit (
@@ -39,6 +40,7 @@ export const auditTables = `
   create trigger audit_is_not_emptied before truncate on audit execute function audit_is_kept();
 `;
 
+/** A statement that inserts entries. `rows` is an SQL expression: a JSON array of `AuditRow`. */
 export function insertEntries(schema: string, rows: string): string {
   return `
     insert into ${schema}.audit (at, action, owner, task, body)

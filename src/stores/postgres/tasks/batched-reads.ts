@@ -1,9 +1,14 @@
-/** Concurrent look-ups share a statement. Under load, few statements are in flight and each answers many look-ups. */
+/**
+ * Concurrent look-ups share a statement. At most `maxInFlight` statements are in flight, so under load each answers
+ * many look-ups.
+ */
 import { runtime } from '../../../runtime/runtime.ts';
 
 const maxInFlight = 2;
+/** The maximum number of look-ups in one statement. */
 const maxBatch = 500;
 
+/** A look-up (not a question of a task). */
 interface Question<Q, A> {
   readonly question: Q;
   readonly resolve: (answer: A) => void;
@@ -14,9 +19,10 @@ export class BatchedReads<Q, A> {
   readonly #ask: (questions: readonly Q[]) => Promise<readonly A[]>;
   #waiting: Question<Q, A>[] = [];
   #inFlight = 0;
+  /** Whether a batch will start as soon as the current event has been handled. */
   #scheduled = false;
 
-  /** `ask` gives the answers in the order of the questions. */
+  /** `ask` must return one answer for each question, in the same order. */
   constructor(ask: (questions: readonly Q[]) => Promise<readonly A[]>) {
     this.#ask = ask;
   }
@@ -43,6 +49,7 @@ export class BatchedReads<Q, A> {
     });
   }
 
+  /** If the statement fails, all its look-ups are rejected. */
   async #answer(some: readonly Question<Q, A>[]): Promise<void> {
     try {
       const answers = await this.#ask(some.map(({ question }) => question));

@@ -7,7 +7,7 @@
  * decide, write, commit. A refusal is never based on a cached row.
  *
  * A claim is a separate transaction with two round trips: select and lock ready tasks (`ready-tasks.ts`); decide, write
- * and commit. It never waits for locks, so it cannot deadlock and delays nobody.
+ * and commit. It skips locked tasks instead of waiting for them, so it cannot deadlock.
  */
 
 import { hasCode, Refusal, refusal } from '../../../model/errors.ts';
@@ -39,13 +39,14 @@ import { type Flush, removeStatement, Writes, type Written } from './writes.ts';
 
 /** The number of concurrent transactions, each on its own connection. */
 export const lanes = 3;
+/** The maximum number of commands in one transaction. */
 const maxBatch = 256;
-/** How often a transaction is retried if subtasks were started while it read. */
+/** The maximum number of tries if subtasks were started while a transaction read, or if its lane lost its row. */
 const maxTries = 10;
-/** How long commits of removed tasks are kept, so that other processes can read them. */
+/** How long rows of `removals` are kept, so that other processes can read them. */
 const keepRemovalsMs = 3_600_000;
 
-/** What a command reads, and the rule that decides. */
+/** A command: what it reads, and the rule that decides. `bearing` is `identity` of `Store.create`. */
 export type Order =
   | {
       readonly kind: 'create';
@@ -61,7 +62,10 @@ export type Order =
 
 interface Command {
   readonly order: Order;
-  /** Commands with the same subject run one after the other. */
+  /**
+   * The id or the idempotency key of the task; undefined for a new task without either. Commands with the same subject
+   * run one after the other.
+   */
   readonly subject: string | undefined;
   readonly resolve: (change: Change) => void;
   readonly reject: (error: unknown) => void;
@@ -75,19 +79,22 @@ export interface ClaimOrder {
   readonly checksClaimed: boolean;
 }
 
+/** The effect of one command, or why it was rejected: the refusal of the rule, or an error. */
 type Decided = { readonly change: Change } | { readonly error: unknown };
 
 /** A committed transaction. */
 interface Done {
   readonly decided: readonly Decided[];
   readonly writes: Writes;
+  /** See `Flush.leftWork`. */
   readonly leftWork: boolean;
+  /** The turn that the transaction used; absent if the lane was already updated or nothing was written. */
   readonly turn?: Turn;
   /** Undefined if its result was lost and the commit was confirmed afterwards. */
   readonly written: Written | undefined;
 }
 
-/** A completed claim; without a turn if it wrote nothing. */
+/** A completed claim. The optional fields are absent if it wrote nothing. */
 interface ClaimDone extends Selected, DecidedClaims {
   readonly leftWork?: boolean;
   readonly turn?: Turn;
@@ -95,6 +102,7 @@ interface ClaimDone extends Selected, DecidedClaims {
 }
 
 interface Parts {
+  /** For everything except the transactions of commands and claims. */
   readonly connections: Connections;
   /** One connection per lane. */
   readonly writers: Connections;
@@ -114,7 +122,9 @@ export class Commands {
   readonly #parts: Parts;
   readonly #statements: WriteStatements;
   readonly #remove: string;
+  /** The subjects of commands in flight. */
   readonly #inFlight = new Set<string>();
+  /** Called whenever a lane becomes idle. */
   readonly #idle: (() => void)[] = [];
   #waiting: Command[] = [];
   readonly #claims: ((lane: WriteLane) => Promise<void>)[] = [];
@@ -133,6 +143,7 @@ export class Commands {
     );
   }
 
+  /** Resolves after the commit. Rejects with the refusal of the rule, or with an error. */
   submit(order: Order): Promise<Change> {
     if (this.#closed) return Promise.reject(storeClosed(this.#parts.place));
     return new Promise((resolve, reject) => {
@@ -157,6 +168,7 @@ export class Commands {
       await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
+  /** Starts a claim or a batch on an idle lane, as soon as the current event has been handled. Claims come first. */
   #schedule(): void {
     if (this.#scheduled || this.#lanes.length === 0) return;
     this.#scheduled = true;
@@ -174,6 +186,7 @@ export class Commands {
     });
   }
 
+  /** Runs `run` on an idle lane, and schedules what is waiting. */
   #occupy(run: (lane: WriteLane) => Promise<void>): void {
     const scheduleNext = () => {
       if (this.#waiting.length + this.#claims.length > 0) this.#schedule();
@@ -188,7 +201,8 @@ export class Commands {
   }
 
   /**
-   * The next commands for the same path. Skips commands whose subject is in flight or has an earlier waiting command.
+   * Removes the next batch from the waiting commands: either all for the fast path or all for the slow one. Skips
+   * commands whose subject is in flight or has an earlier command that was skipped.
    */
   #take(): Command[] {
     const batch: Command[] = [];
@@ -241,6 +255,7 @@ export class Commands {
     }
   }
 
+  /** Updates the cache and the feed after a commit. */
   async #publish(
     { writes, written, leftWork }: Pick<Done, 'writes' | 'written' | 'leftWork'>,
     urgency?: Urgency,
@@ -252,12 +267,12 @@ export class Commands {
     await feed.committed(written?.changes, leftWork, urgency);
   }
 
-  /** Returns undefined if the fast path failed; then nothing was written. */
+  /** Returns undefined if the fast path cannot be used or failed; then nothing was written. */
   async #fastPath(batch: readonly Command[], lane: WriteLane): Promise<Done | undefined> {
     const { writers, cache, vault } = this.#parts;
     if (!batch.every(({ order }) => this.#isCached(order))) return undefined;
     const turn = await lane.next();
-    // The record that encrypts all values of this statement.
+    // All values of this statement are encrypted with this record. The statement fails if the store has a newer one.
     const { revision } = vault.record;
     const writes = new Writes(vault);
     for (const { order } of batch) {
@@ -276,12 +291,16 @@ export class Commands {
     } catch (error) {
       for (const id of writes.touched) cache.delete(id);
       if (areRowsChanged(error)) lane.forgetTurn();
+      // Without a result, only the lane can determine whether the statement was committed.
       if (!isDisconnected(error) || !(await lane.settle(turn))) return undefined;
       return { decided, writes, leftWork, written: undefined };
     }
   }
 
-  /** Undefined unless every command changes its task, because only then the statement verifies the cached rows. */
+  /**
+   * Runs the rules on cached rows. Returns undefined if a rule refuses, throws or removes a task, or does not write its
+   * own task: the statement verifies only the rows that it updates.
+   */
   #decideAll(batch: readonly Command[], writes: Writes): Decided[] | undefined {
     const decided: Decided[] = [];
     for (const { order } of batch) {
@@ -299,6 +318,7 @@ export class Commands {
     return this.#transact(lane, (transaction) => this.#lockAndWrite(transaction, batch, lane));
   }
 
+  /** Runs `work` in a transaction of the lane. `work` may run more than once. */
   async #transact<T extends { readonly turn?: Turn }>(
     lane: WriteLane,
     work: (transaction: Transaction) => Promise<T>,
@@ -311,13 +331,15 @@ export class Commands {
         if (done.turn) lane.ended(done.turn);
         return done;
       } catch (error) {
-        // The row of the lane was deleted because this process was disconnected for long.
+        // The task rows are locked, so it is the row of the lane that is missing or has another turn: this process was
+        // disconnected for long, and another one deleted the row.
         if (!areRowsChanged(error) || tries === maxTries) throw error;
         lane.forgetTurn();
       }
     }
   }
 
+  /** The slow path: locks and reads the rows, decides, and writes. Reads again if subtasks were started since. */
   async #lockAndWrite(transaction: Transaction, batch: readonly Command[], lane: WriteLane): Promise<Done> {
     const { rows, vault, clock } = this.#parts;
     const orders = batch.map(({ order }) => order);
@@ -355,10 +377,12 @@ export class Commands {
     const write = this.#statements.of(lists, { revision: vault.record.revision, turn });
     transaction.settle = () => lane.settle(turn);
     if (removed.length > 0) {
+      // A removal needs a second statement, so the transaction commits separately.
       const [row] = await transaction.query<WrittenRow>(write.statement, write.values);
       await transaction.query({ name: 'remove', text: this.#remove }, [
         removed,
         clock.now() - keepRemovalsMs,
+        // More old removals are deleted than new ones are added, so that the table does not grow.
         removed.length + 100,
       ]);
       crashPoint('commit: written');
@@ -370,6 +394,7 @@ export class Commands {
       return writes.written(row!);
     } catch (error) {
       if (!isDisconnected(error) || !(await lane.settle(turn))) throw error;
+      // The lane has determined that it was committed, so the failed commit must not be retried.
       transaction.settle = async () => true;
       return undefined;
     }
@@ -379,7 +404,8 @@ export class Commands {
     const { feed, ready, clock, place } = this.#parts;
     const { query, decide, checksClaimed } = order;
     try {
-      // Prepares the lane before rows are locked, so that only the decision takes time between the two round trips.
+      // If the turn in the row is unknown, this reads it. Done before rows are locked, so that only the decision takes
+      // time between the two round trips. The returned turn is not used.
       await lane.next();
       const first = () => ready.opening(query, clock.now(), checksClaimed);
       const done = await this.#transact(
@@ -402,7 +428,7 @@ export class Commands {
       if (leftWork !== undefined) {
         crashPoint('commit: durable');
         feed.deliverFirst(done.firstCommits);
-        // Nobody waits for the start of a task, so this notification is not urgent.
+        // Only work that is left for other workers is urgent. Nobody waits for the start of a task.
         await this.#publish({ writes, leftWork, written }, leftWork ? 'now' : 'later');
       }
       return { claimed, failed, timerAt, leaseMs };
@@ -412,7 +438,7 @@ export class Commands {
   }
 }
 
-/** True if a value or a row of one command may have caused the error. Problems of the server affect all commands. */
+/** True if a single command may have caused the error. Problems of the server affect all commands of a batch. */
 function isOfOneCommand(error: unknown): boolean {
   return !(error instanceof StoreError) || hasCode(error, 'STORE_FAILED', 'STORE_CORRUPT', 'TASK_CORRUPT');
 }
@@ -425,6 +451,7 @@ function subjectOf(order: Order): string | undefined {
   return JSON.stringify([owner, tool, key]);
 }
 
+/** The tasks to lock for these orders. `tasks` contains the ids of all orders, whatever their reach. */
 function closureOf(orders: readonly Order[]): Closure {
   const updates = orders.flatMap((order) => (order.kind === 'update' ? [order] : []));
   const borne = orders.flatMap((order) =>
@@ -438,6 +465,7 @@ function closureOf(orders: readonly Order[]): Closure {
   };
 }
 
+/** Runs the rule and adds its writes, which the rules of later commands see. */
 function decide(order: Order, writes: Writes, now: number): Decided {
   const verdict = verdictOn(order, writes.tasks);
   if (verdict instanceof Refusal) return { error: verdict };
@@ -446,7 +474,7 @@ function decide(order: Order, writes: Writes, now: number): Decided {
   return { change: verdict };
 }
 
-/** Runs the rule. If it throws, only its own command fails. */
+/** Runs the rule. If it throws, only its own command fails, except for `SubtasksMissing`: then all read again. */
 function verdictOn(order: Order, tasks: ReadonlyMap<TaskId, Task>): Verdict | { readonly error: unknown } {
   try {
     return order.kind === 'create' ? creation(order, tasks) : update(order, tasks);

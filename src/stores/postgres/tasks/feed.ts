@@ -21,17 +21,21 @@ import { named } from '../encryption/cells.ts';
 import type { Vault } from '../encryption/vault.ts';
 import type { Liveness, Urgency } from '../queue/process-liveness.ts';
 
-/** How often the feed reads without notifications; the shorter interval applies if there can be none. */
+/** How often the feed reads even without notifications, in milliseconds. */
 const fallbackMs = 2_000;
+/** The same, if this process cannot receive notifications. */
 const pollMs = 200;
-/** How far reads go back after a reconnection, in transactions, and for how long they do. */
+/** How many transactions reads step back after a reconnection, or if a version is missing. */
 const stepBack = 10_000n;
+/** For how long after a reconnection reads step back, in milliseconds. */
 const steppingBackMs = 15_000;
-/** For how many tasks the last delivered version is remembered; at most twice as many. */
+/** The last delivered version is remembered for at least this many tasks, and for at most twice as many. */
 const minRemembered = 10_000;
 
 interface CommitRow {
+  /** The snapshot of the read, the same in each row. */
   readonly snapshot: string;
+  /** Null in the only row of a read that found no commits. */
   readonly id: string | null;
   readonly root_id: string;
   readonly version: number;
@@ -42,7 +46,7 @@ interface CommitRow {
 
 type FoundRow = CommitRow & { readonly id: string };
 
-/** A position in the feed: all transactions before `end` have ended, except the open ones. */
+/** A position in the feed: all transactions with ids below `end` have ended, except those in `open`. */
 interface Position {
   readonly end: string;
   readonly open: readonly string[];
@@ -57,11 +61,14 @@ export class Feed {
   readonly #workListeners = new Set<() => void>();
   readonly #versions = new RecentVersions();
   readonly #fallback: Timer;
+  /** Where the next read begins. */
   #position: Position | undefined;
-  /** Transactions before it are older than this feed. */
+  /** Reads never step back before this transaction: older commits are from before there were listeners. */
   #floor = 0n;
+  /** On the monotonic clock. */
   #stepsBackUntil = 0;
   #reading: Promise<void> | undefined;
+  /** The next read, which has not begun yet. */
   #requested: PromiseWithResolvers<void> | undefined;
   #closed = false;
 
@@ -99,8 +106,9 @@ export class Feed {
   }
 
   /**
-   * Delivers commits of this process. If an earlier version has not been delivered, or the commits are unknown, it
-   * reads them from the database instead. Resolves after all listeners were called, or if the server is unreachable.
+   * Delivers commits of this process and notifies the other processes. If an earlier version has not been delivered, or
+   * `changes` is undefined because the result was lost, it reads the commits from the database instead. Resolves after
+   * all listeners were called, or if the server is unreachable.
    */
   async committed(
     changes: readonly CommittedChange[] | undefined,
@@ -141,7 +149,7 @@ export class Feed {
     for (const listener of [...this.#workListeners]) callListener(listener);
   }
 
-  /** Whether no version is missing before these. */
+  /** Whether no version is missing between the delivered ones and these. */
   #areNext(changes: readonly Pick<CommittedChange, 'taskId' | 'version'>[]): boolean {
     const last = new Map<TaskId, number>();
     return changes.every(({ taskId, version }) => {
@@ -185,6 +193,7 @@ export class Feed {
     }
   }
 
+  /** Reads and delivers all commits since the last read. */
   async #read(): Promise<void> {
     const from = this.#position;
     if (from === undefined || this.#listeners.size === 0) return this.#skip();
@@ -210,11 +219,13 @@ export class Feed {
     return { snapshot: rows[0]!.snapshot, found: rows.filter(isNew) };
   }
 
+  /** Whether versions are missing. Of tasks without a delivered version this is unknown. */
   #hasGap(found: readonly FoundRow[]): boolean {
     const seen = found.map(({ id, version }) => ({ taskId: named(id), version }));
     return !this.#areNext(seen.filter(({ taskId }) => (this.#versions.get(taskId) ?? 0) > 0));
   }
 
+  /** The position `stepBack` transactions earlier, but not before `#floor`. */
   #before({ end, open }: Position): Position {
     const back = BigInt(end) - stepBack;
     return { end: String(back > this.#floor ? back : this.#floor), open };
@@ -230,7 +241,7 @@ export class Feed {
     });
   }
 
-  /** Without listeners only the position advances. */
+  /** Without listeners, advances the position and delivers nothing. */
   async #skip(): Promise<void> {
     const [row] = await this.#connections.query<{ snapshot: string }>(this.#sql.position);
     // A listener that was added in the meantime receives everything since the old position.
@@ -241,8 +252,8 @@ export class Feed {
 }
 
 /**
- * The last delivered version of each task, negative for its removal. Evicts in bulk, because finding the oldest entry
- * each time would take longer than everything else.
+ * The last delivered version of recent tasks, negative if it was the removal. Evicts in bulk, because finding the
+ * oldest entry each time would take longer than everything else.
  */
 class RecentVersions {
   #recent = new Map<TaskId, number>();
@@ -260,7 +271,7 @@ class RecentVersions {
   }
 }
 
-/** `xmin:xmax:open,open`, as Postgres writes it. */
+/** Parses a snapshot as Postgres writes it: `xmin:xmax:open,open`. */
 function positionOf(snapshot: string): Position {
   const [, end = '', open = ''] = snapshot.split(':');
   return { end, open: open === '' ? [] : open.split(',') };
@@ -269,9 +280,9 @@ function positionOf(snapshot: string): Position {
 function statements(schema: string) {
   const isNew = '(xact >= $1::text::xid8 or xact = any($2::text[]::xid8[]))';
   return prepared({
-    // A removal deletes the commits of its task. So any commits belong to a later task, perhaps with the same id, and
-    // removals come first.
     position: 'select pg_current_snapshot()::text as snapshot',
+    // A removal deletes the commits of its task. So any remaining commits belong to a later task, perhaps with the same
+    // id, and removals come first (`task` is 0). The left join returns the snapshot even without commits.
     since: `
       select now.snapshot, found.* from (select pg_current_snapshot()::text as snapshot) now
       left join (

@@ -7,10 +7,11 @@ import type { Task, TaskId } from '../../../model/task.ts';
 
 /** The version of a row, which is needed to update it. */
 export interface RowVersion {
+  /** The row number. */
   readonly seq: number;
-  /** The transaction that wrote this version of the row, as in the system column of the same name. */
+  /** The id of the transaction that wrote this version of the row: the system column of the same name. */
   readonly xmin: string;
-  /** The length of the stored body. */
+  /** The length of the stored body, in characters. */
   readonly length: number;
 }
 
@@ -19,8 +20,9 @@ export interface CachedRow {
   readonly task: Task;
 }
 
+/** Above this number the row that was written first is evicted. */
 const maxRows = 2_000;
-/** Longer bodies are not cached, to limit the memory. */
+/** Tasks with longer bodies (in characters) are not cached, to limit the memory. */
 const maxLength = 16 * 1024;
 
 export class RowCache {
@@ -43,14 +45,15 @@ export class RowCache {
   }
 
   /**
-   * Called after a lost connection: after a fail-over the server may have lost commits and may reuse transaction ids.
+   * Called after a lost connection: after a fail-over the server may have lost commits and may reuse transaction ids,
+   * so `xmin` no longer identifies a version.
    */
   clear(): void {
     this.#rows.clear();
   }
 }
 
-/** The 32-bit transaction id that rows contain, without the epoch of the counter. */
+/** Converts a 64-bit transaction id to the lower 32 bits, which `xmin` contains. */
 export function xminOf(xact: string): string {
   return String(BigInt(xact) & 0xffff_ffffn);
 }

@@ -1,4 +1,4 @@
-/** Tasks as rows: the statements that read and lock them. */
+/** Reads and locks rows of tasks. */
 
 import type { Json } from '../../../model/json.ts';
 import type { Owner, Task, TaskId } from '../../../model/task.ts';
@@ -18,6 +18,7 @@ export interface TaskRow {
   readonly id: string;
   readonly body: string;
   readonly lease_until: number | null;
+  /** See `RowVersion.xmin`. */
   readonly xmin: string;
 }
 
@@ -27,9 +28,11 @@ interface LookUp {
   readonly owner: string | null;
 }
 
-/** The journal entries of one commit, and how many commits have some. */
+/** The journal entries of one commit. */
 interface JournalRow {
+  /** The position of the task in the request, from 1. */
   readonly nth: number;
+  /** The number of commits of the task that have journal entries, to detect missing ones. */
   readonly journals: number;
   readonly version: number;
   readonly journal: string;
@@ -86,7 +89,10 @@ export class Rows {
 
   // --- For commands, inside a transaction -----------------------------------------------------------------
 
-  /** Locks tasks in order of their row numbers, like every transaction. Missing tasks are omitted. */
+  /**
+   * Locks tasks in order of their row numbers. Every transaction uses this order, which prevents deadlocks. Missing
+   * tasks are omitted.
+   */
   async lock(transaction: Source, { tasks, lineages, families }: Closure): Promise<CachedRow[]> {
     const rows =
       lineages.length + families.length === 0
@@ -98,7 +104,7 @@ export class Rows {
     return rows.map((row) => this.cached(row));
   }
 
-  /** Locks the tasks with these idempotency keys. */
+  /** Locks the tasks with these idempotency keys, in whatever form the keys are stored. */
   async lockBearers(transaction: Source, scopes: readonly IdempotencyScope[]): Promise<CachedRow[]> {
     const borne = scopes.flatMap((scope) => this.#cells.keysOf(scope).map((key) => ({ ...scope, key })));
     const rows = await transaction.query<TaskRow>(this.#sql.lockBearers, [
@@ -135,7 +141,10 @@ export class Rows {
   }
 }
 
-/** The tasks that a transaction must read: alone, with their ancestors, or with ancestors and descendants. */
+/**
+ * The tasks that a transaction must read: by themselves (`tasks`), with their ancestors (`lineages`), or with ancestors
+ * and descendants (`families`).
+ */
 export interface Closure {
   readonly tasks: readonly TaskId[];
   readonly lineages: readonly TaskId[];
@@ -155,7 +164,7 @@ function statements(schema: string) {
     union select t.seq, t.id from below
       cross join lateral (select seq, id from ${tasks} where parent_id = below.id offset 0) t`;
   return prepared({
-    // Compares the owner before reading the task.
+    // Compares the owner before reading the body, so that the duration does not reveal whether a task exists.
     find: `
       select v.nth, ${columns} from unnest($1::text[], $2::text[]) with ordinality as v (id, owner, nth)
       cross join lateral (
@@ -165,6 +174,7 @@ function statements(schema: string) {
       select ${columns} from ${tasks} t
       where seq = any(array(select seq from above union select seq from below))
       order by seq`,
+    // The left join returns a row even if all commits are missing, so that this is reported as corrupt.
     journals: `
       select v.nth, t.journals, c.version, c.journal
       from unnest($1::text[]) with ordinality as v (id, nth)
@@ -173,6 +183,7 @@ function statements(schema: string) {
         select version, journal from ${schema}.commits where task = t.seq and journal is not null offset 0) c on true
       order by v.nth, c.version`,
     leaveOut: `select ${schema}.leave_out($1, $2) as passes`,
+    // Tasks of a tree with an open question, and those between them and the root, without the root.
     asking: `
       with recursive path as (
         select seq, parent_id from ${tasks} where root_id = $1 and waiting
@@ -181,6 +192,7 @@ function statements(schema: string) {
       select ${columns} from ${tasks} t where seq = any(array(select seq from path)) order by seq`,
     resultApart: `select value from ${schema}.results where task = $1`,
     lock: `select ${columns} from ${tasks} t where id = any($1::text[]) order by seq for update`,
+    // $1: tasks; $2: lineages; $3: families.
     lockAround: `
       with recursive above as (${above('$2::text[] || $3::text[]')}), below as (${below('$3::text[]')})
       select ${columns} from ${tasks} t

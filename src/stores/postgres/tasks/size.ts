@@ -1,10 +1,13 @@
 /**
- * Estimates the size of the stored rows in bytes. The server reads a sample of each table's pages and adds up their
+ * Estimates the size of the stored rows. The server reads a sample of each table's pages and adds up the sizes of their
  * live rows. Deleted rows do not count, even before they are vacuumed.
  */
 import type { Connections } from '../connections/pool.ts';
 
-/** The potentially large columns of each table, and an estimate for the other columns and index entries of a row. */
+/**
+ * For each table: the columns whose size is measured, because they may be large, and an estimate for the other columns
+ * and the index entries of a row, in bytes.
+ */
 const tables = {
   tasks: { columns: ['body'], otherBytes: 500 },
   commits: { columns: ['events', 'journal'], otherBytes: 100 },
@@ -15,11 +18,13 @@ const tables = {
 /** How many pages of a table are read. Smaller tables are read completely. */
 const sampledPages = 200;
 
+/** Returns the estimated size in bytes. */
 export async function estimatedSize(connections: Connections, schema: string): Promise<number> {
   const parts = Object.entries(tables).map(([table, { columns, otherBytes }]) => {
     const bytes = columns.map((column) => `coalesce(pg_column_size(t.${column}), 0)`).join(' + ');
     return { table, bytes: `${bytes} + ${otherBytes}` };
   });
+  // The percentage of the pages of each table to read.
   const shares = await connections.query<{ share: number }>({
     name: 'pages',
     text: parts
@@ -30,7 +35,7 @@ export async function estimatedSize(connections: Connections, schema: string): P
       )
       .join(' union all '),
   });
-  // Samples the same pages each time, so that estimates are comparable.
+  // `repeatable` samples the same pages each time, so that estimates are comparable.
   const sums = parts.map(
     ({ table, bytes }, index) => `
       select sum(${bytes}) * 100 / $${index + 1}::double precision as bytes

@@ -9,18 +9,20 @@ import type { Commands } from './commands.ts';
 import type { Feed } from './feed.ts';
 import type { Rows } from './rows.ts';
 
-/** The `Store` on Postgres: look-ups read immediately, commands share transactions. */
+/** The `Store` on Postgres. Commands that wait at the same time share transactions (`commands.ts`). */
 export function postgresStore(parts: {
   readonly rows: Rows;
   readonly tables: Tables<string>;
   readonly commands: Commands;
   readonly feed: Feed;
   readonly queue: PostgresQueue;
+  /** The size of the stored data, in bytes. */
   readonly size: () => Promise<number>;
   readonly place: string;
   readonly close: () => Promise<void>;
 }): Store {
   const { rows, tables, commands, feed, queue, size, place, close } = parts;
+  // Set once `close` was called.
   let closed: Promise<void> | undefined;
   const read = async <T>(act: () => T | Promise<T>): Promise<T> => {
     if (closed) throw storeClosed(place);

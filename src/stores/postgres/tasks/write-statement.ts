@@ -1,8 +1,8 @@
 /**
  * The statement that writes all commands of one transaction. Values are sent as one array per column. A statement
- * contains only the tables that its transaction writes, so there are few different statements, each planned once. It
- * takes effect only if every updated row is still the version that was read, the lane has its turn, and the values are
- * encrypted with the newest key of the store.
+ * contains only the tables that its transaction writes, so there are few different statements, each planned once per
+ * connection. It takes effect only if every updated row is still the version that was read, the row of the lane
+ * contains the previous turn, and the encryption record has not changed since the values were encrypted.
  */
 import type { AuditRow } from '../../shared/audit.ts';
 import type { Statement } from '../connections/driver.ts';
@@ -12,8 +12,9 @@ import { serverNow } from '../queue/ready-tasks.ts';
 import { insertEntries } from './audit.ts';
 
 /**
- * `names` are escaped individually. `texts` are JSON or encrypted values, which contain no control characters: they are
- * only joined, and an empty text means null.
+ * SQL types of columns, and two ways to send an array of texts. `names` are sent as an array literal, each quoted.
+ * `texts` are JSON or encrypted values, which contain no control characters: they are only joined, which is faster, and
+ * an empty text means null.
  */
 type ColumnType = 'integer' | 'bigint' | 'double precision' | 'boolean' | 'xid' | 'names' | 'texts';
 
@@ -51,7 +52,10 @@ const state = {
   journals: 'integer',
 } as const satisfies Columns;
 
-/** `nth` is the position of a task among the rows that the same statement inserts. */
+/**
+ * The lists of rows that a statement can write, with their columns. A row of a task that the same statement inserts has
+ * no row number yet. Its `nth` is the position of the task among the inserted ones, from 1.
+ */
 const lists = {
   inserted: { ...place, ...state },
   updated: { seq: 'bigint', xmin: 'xid', ...state },
@@ -79,31 +83,36 @@ export type RowOf<L extends List> = {
   readonly [Column in keyof (typeof lists)[L]]: Value<(typeof lists)[L][Column] & string>;
 };
 
-/** Everything that one transaction writes, except deletions. */
+/** Everything that one transaction writes, except the deletion of rows. */
 export type Lists = { readonly [L in List]: readonly RowOf<L>[] } & {
   readonly audit: readonly AuditRow<string>[];
 };
 
+/** Preconditions of the statement. */
 export interface Terms {
   /** The revision of the encryption record that encrypted the values. */
   readonly revision: string;
   readonly turn: Turn;
 }
 
-/** The result of the statement: its transaction, and the row numbers of inserted tasks, separated by commas. */
+/** The result of the statement. */
 export interface WrittenRow {
+  /** The id of its transaction; null if it wrote no commits. */
   readonly xact: string | null;
+  /** The row numbers of inserted tasks in their order, separated by commas; null if there are none. */
   readonly inserted: string | null;
 }
 
 export class WriteStatements {
   readonly #schema: string;
+  /** Statements by name, which lists what they write. */
   readonly #shapes = new Map<string, Statement>();
 
   constructor(schema: string) {
     this.#schema = schema;
   }
 
+  /** The statement for these rows, and its values. */
   of(written: Lists, { revision, turn }: Terms): { statement: Statement; values: unknown[] } {
     const used = (Object.keys(lists) as List[]).filter((list) => written[list].length > 0);
     const hasAudit = written.audit.length > 0;
@@ -123,6 +132,10 @@ export class WriteStatements {
     return { statement, values };
   }
 
+  /**
+   * $1: lane; $2 and $3: its turn before and after; $4: revision; $5: number of updated rows; $6: audit entries, if
+   * there are some. One array for each column follows.
+   */
   #text(used: ReadonlySet<List>, hasAudit: boolean): string {
     const schema = this.#schema;
     let parameters = hasAudit ? 6 : 5;
@@ -134,6 +147,7 @@ export class WriteStatements {
       }),
     );
     const all = Object.keys(lists.inserted);
+    // The row number of a task; for an inserted one, the row number that the insertion returned.
     const one = (seq: string) =>
       used.has('inserted')
         ? `coalesce(v.${seq}, ((select array_agg(seq order by seq) from inserted))[v.nth])`
@@ -145,7 +159,8 @@ export class WriteStatements {
     const parts: Record<List, string> = {
       inserted: `
         insert into ${schema}.tasks (${all}, lease_until) select ${all}, ${until} from ${rows.get('inserted')} returning seq`,
-      // Only a new claim has a higher epoch, and only a new claim begins a lease.
+      // Only a new claim has a higher epoch, and only a new claim begins a lease. Other commits keep the lease and
+      // `alone` if the worker stays the same.
       updated: `
         update ${schema}.tasks t set deserted = false, ${assignments},
           lease_until = case when v.epoch > t.epoch then ${until} when v.worker is not null then t.lease_until end,
@@ -165,6 +180,7 @@ export class WriteStatements {
     const inserted = used.has('inserted')
       ? `(select string_agg(seq::text, ',' order by seq) from inserted)`
       : 'null';
+    // True if every row to update still had the expected version.
     const areAll = used.has('updated') ? '(select count(*) from updated) = $5' : '$5 = 0';
     return `
       with ${ctes.join(', ')},
@@ -178,18 +194,20 @@ export class WriteStatements {
   }
 }
 
-// --- Encoding of columns: done here, because `pg` would inspect each value.
+// --- Encoding of columns: done here, because `pg` would inspect each value, which is slower.
 
 type Cell = string | number | boolean | null;
 
+/** `chr(31)` in SQL. */
 const separator = '\u001f';
 
-/** The parameter as an array, in SQL. */
+/** An SQL expression that converts the parameter from `arrayOf` to an array. */
 function arrayIn(type: ColumnType, parameter: string): string {
   if (type === 'texts') return `string_to_array(${parameter}::text, chr(31), '')`;
   return `${parameter}::${type === 'names' ? 'text' : type}[]`;
 }
 
+/** The values of one column as the text of one parameter. */
 function arrayOf<Row>(type: ColumnType, rows: readonly Row[], value: (row: Row) => Cell): string {
   if (type === 'texts') return rows.map((row) => value(row) ?? '').join(separator);
   const literal = type === 'names' ? quoted : String;

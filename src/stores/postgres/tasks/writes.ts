@@ -17,33 +17,38 @@ import type { Lists, RowOf, WrittenRow } from './write-statement.ts';
 /** The writes of a transaction, ready to be sent. */
 export interface Flush {
   readonly lists: Lists;
-  /** The rows of tasks to delete. */
+  /** The row numbers of tasks to delete. */
   readonly removed: readonly number[];
-  /** True if there are unclaimed tasks that are ready now or at a later time. */
+  /** True if the transaction leaves an unclaimed task that is ready now or has a timer. */
   readonly leftWork: boolean;
 }
 
 /** The result of a write. */
 export interface Written {
   readonly changes: readonly CommittedChange[];
-  /** Claimed tasks with the new versions of their rows. */
+  /** Tasks that a worker has claimed, with the new versions of their rows, for the row cache. */
   readonly claimed: readonly CachedRow[];
 }
 
+/** The row to write for one task. */
 interface FlushedRow {
   readonly task: Task;
   readonly row: RowOf<'inserted'> & RowOf<'updated'>;
+  /** The length of the stored body, in characters. */
   readonly length: number;
+  /** A large result for a separate row. */
   readonly large: string | undefined;
 }
 
 export class Writes {
+  /** All tasks that were read or written, as the commands so far leave them. */
   readonly tasks = new Map<TaskId, Task>();
-  /** The rows that existed when the transaction began. */
+  /** The rows that were read or are cached, by task. Tasks that this transaction creates have none. */
   readonly #rows = new Map<TaskId, RowVersion>();
+  /** The tasks to write. Unlike the getter `touched`, it includes new tasks, and no task that was only read. */
   readonly #touched = new Set<TaskId>();
   readonly #removed: RowVersion[] = [];
-  /** A commit of a task without a row has `inserted` instead of a row number. */
+  /** A commit of a task without a row has the id of the task in `inserted` instead of a row number. */
   #commits: (Omit<RowOf<'commits'>, 'nth'> & { readonly inserted?: TaskId })[] = [];
   readonly #removals: RowOf<'removals'>[] = [];
   readonly #changes: CommittedChange[] = [];
@@ -71,12 +76,14 @@ export class Writes {
     return this.#commits.length + this.#removals.length + this.#audit.length === 0;
   }
 
+  /** Adds the effect of a command. `now` is the time of removals. */
   apply({ writes, removed, audit }: Change, now: number): void {
     if (audit) this.#audit.push(...audit);
     for (const write of writes) this.#write(write);
     for (const id of removed) this.#remove(id, now);
   }
 
+  /** Encodes and encrypts everything for the statement. Called once, when all commands have decided. */
   flush(): Flush {
     const touched = [...this.#touched].map((id) => this.tasks.get(id)!);
     // Rows are written in order of their numbers, which prevents deadlocks.
@@ -115,8 +122,9 @@ export class Writes {
     };
   }
 
-  /** Combines the result of the statement with the flushed rows. */
+  /** What was written: combines the result of the statement with the flushed rows. */
   written({ xact, inserted }: WrittenRow): Written {
+    // The new row numbers, in the order of the inserted rows.
     const own = inserted?.split(',').map(Number) ?? [];
     let next = 0;
     const claimed: CachedRow[] = [];
@@ -128,7 +136,7 @@ export class Writes {
     return { changes: this.#changes, claimed };
   }
 
-  /** The tasks whose existing rows this transaction may have changed or deleted. */
+  /** The tasks whose rows this transaction has read, and so may have changed or deleted. */
   get touched(): TaskId[] {
     return [...this.#rows.keys()];
   }
@@ -157,7 +165,7 @@ export class Writes {
     this.#removals.push({ id: name(id), version, at });
     this.#changes.push({ taskId: id, rootId: id, version, at, events: [{ type: 'removed' }] });
     if (row) this.#removed.push(row);
-    // The task never had a row, so other processes only receive its removal.
+    // This transaction also created the task, so it never had a row. Other processes receive only its removal.
     else this.#commits = this.#commits.filter(({ inserted }) => inserted !== id);
     this.tasks.delete(id);
     this.#touched.delete(id);
@@ -203,7 +211,10 @@ export class Writes {
   }
 }
 
-/** Deletes tasks with all their rows, and removals that every process has had time to read. */
+/**
+ * Deletes the tasks $1 (row numbers) with all their rows, and at most $3 removals from before $2, which every process
+ * has had time to read.
+ */
 export function removeStatement(schema: string): string {
   return `
 with gone as (delete from ${schema}.tasks where seq = any($1::bigint[])),

@@ -9,8 +9,9 @@
  *   …        the text, encrypted
  *   16 bytes the tag
  *
- * The configured keys encrypt nothing themselves. The cipher key is derived from a key and the salt of the database, so
- * databases with the same key share neither nonces nor values.
+ * The configured keys encrypt nothing themselves. The cipher key is derived from a configured key and the salt of the
+ * database. So databases with the same configured key have different cipher keys, and a value copied from one database
+ * to another cannot be decrypted.
  */
 import {
   createCipheriv,
@@ -26,7 +27,7 @@ const format = 1;
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** The process does not have the key of a value. */
+/** This process does not have the key that encrypts a value. */
 export class KeyMissing extends Error {
   readonly id: string;
 
@@ -36,15 +37,20 @@ export class KeyMissing extends Error {
   }
 }
 
+/** What is derived from one configured key. */
 interface Derived {
+  /** The cipher key. */
   readonly secret: KeyObject;
+  /** The first bytes of each value with this key: format, length of the id, and id. */
   readonly header: Buffer;
 }
 
+/** Encrypts and decrypts with the keys of one process and the salt of one database. */
 export class Cipher {
   readonly #keys: ReadonlyMap<string, Uint8Array>;
   readonly #salt: Uint8Array;
   readonly #derived = new Map<string, Derived>();
+  /** The key of the value that was decrypted last. */
   #last: Derived | undefined;
 
   constructor(keys: ReadonlyMap<string, Uint8Array>, salt: Uint8Array) {
@@ -52,21 +58,23 @@ export class Cipher {
     this.#salt = salt;
   }
 
+  /** Encrypts a value with the key `id`. `place` is its location. Throws `KeyMissing`. */
   seal(id: string, value: string | Uint8Array, place: string): Uint8Array {
     const { secret, header } = this.#key(id);
     const nonce = nextNonce();
     const cipher = createCipheriv('aes-256-gcm', secret, nonce);
     cipher.setAAD(Buffer.from(place));
     const body = typeof value === 'string' ? cipher.update(value, 'utf8') : cipher.update(value);
-    // GCM keeps nothing back: there is no last block.
+    // Required before the tag can be read. In GCM mode it returns no more bytes.
     cipher.final();
     return Buffer.concat([header, nonce, body, cipher.getAuthTag()]);
   }
 
-  /** Decrypts and verifies a value. Throws `Corrupt` if it was modified or moved. */
+  /** Decrypts and verifies a value. Throws `Corrupt` if it was modified or moved, or `KeyMissing`. */
   open(sealed: Uint8Array, place: string): Buffer {
     const { secret, header } = this.#keyOf(sealed);
     const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
+    // The offset of the encrypted text.
     const text = header.length + nonceBytes;
     if (bytes.length < text + tagBytes) throw new Corrupt(`an encrypted value is cut short (${place})`);
     const decipher = createDecipheriv('aes-256-gcm', secret, bytes.subarray(header.length, text), {
@@ -103,7 +111,7 @@ export class Cipher {
   }
 }
 
-/** The id of the key that encrypts a value. */
+/** The id of the key that encrypts a value. Throws `Corrupt` if the header is not readable. */
 export function keyIdOf(sealed: Uint8Array): string {
   const length = sealed[1] ?? 0;
   if (sealed[0] !== format || length === 0 || sealed.length < 2 + length)

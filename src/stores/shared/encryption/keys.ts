@@ -4,17 +4,20 @@ export interface Encryption {
   /** Each key is 32 bytes: raw, base64 or hex. All keys that still encrypt values of the store are required. */
   readonly keys: Readonly<Record<string, Uint8Array | string>>;
   /**
-   * The id of the newest key. If it is new to the store, all processes encrypt new values with it from then on. Null
-   * turns encryption off: new values are plain text. `rekey()` rewrites old values.
+   * The id of the key for new values. If it is new to the store, all processes encrypt new values with it from then on.
+   * Null turns encryption off: new values are plain text. Values written before that stay as they are until `rekey()`.
    */
   readonly current: string | null;
 }
 
+/** Validated keys. */
 export interface Keys {
   readonly byId: ReadonlyMap<string, Uint8Array>;
+  /** The id of the key for new values; null turns encryption off. */
   readonly current: string | null;
 }
 
+/** The length of keys and of stored secrets, in bytes. */
 export const keyBytes = 32;
 
 /** Ids are stored in every value and appear in messages. */
@@ -30,7 +33,7 @@ export function readKeys({ keys, current }: Encryption, place: string): Keys {
         `${JSON.stringify(id)} is not a valid key id`,
         'Use 1 to 64 characters of A-Z a-z 0-9 . _ : -',
       );
-    // Usually an environment variable that is not set.
+    // Usually caused by an environment variable that is not set.
     if (key === undefined || key === '')
       throw refused(place, `key ${id} is empty`, 'Check the environment variable or file that contains it');
     const bytes = bytesOf(key);
@@ -51,6 +54,7 @@ export function readKeys({ keys, current }: Encryption, place: string): Keys {
   return { byId, current };
 }
 
+/** Decodes a key. Returns undefined if it is a text in neither format; the length of raw bytes is not checked. */
 function bytesOf(key: unknown): Uint8Array | undefined {
   if (key instanceof Uint8Array) return Uint8Array.from(key);
   if (typeof key !== 'string') return undefined;

@@ -12,15 +12,15 @@ import { Cipher } from './cipher.ts';
 import type { Keys } from './keys.ts';
 
 export interface EncryptionRecord {
-  /** Random; every change generates a new one. A process compares it before it writes. */
+  /** A random id that changes with the record. Before a write, a process compares it to detect a newer record. */
   readonly revision: string;
-  /** In base64; generated once. */
+  /** Random bytes in base64, from which cipher keys are derived; generated once. */
   readonly salt: string;
   /** The key for new values; null if they are plain text. */
   readonly newest: string | null;
-  /** The keys that may encrypt values. Only the right key decrypts its proof. */
+  /** The keys that may encrypt values. `proof` is the id encrypted with the key: only the right key decrypts it. */
   readonly keys: readonly { readonly id: string; readonly proof: string }[];
-  /** Keys that no longer encrypt any value. */
+  /** The ids of keys that no longer encrypt any value. */
   readonly retired: readonly string[];
   /** Whether values may be plain text. */
   readonly isMixed: boolean;
@@ -36,7 +36,7 @@ export const notEncrypted: EncryptionRecord = {
   isMixed: true,
 };
 
-/** Parses a stored record. The text is null if the store was never encrypted. */
+/** Parses a stored record, or throws `Corrupt`. The text is null if the store was never encrypted. */
 export function readRecord(text: unknown): EncryptionRecord {
   if (text === null) return notEncrypted;
   try {
@@ -50,7 +50,10 @@ export function readRecord(text: unknown): EncryptionRecord {
   throw new Corrupt('its encryption record cannot be read');
 }
 
-/** Throws without the right keys. Returns undefined if nothing is encrypted and there are no keys. */
+/**
+ * Checks the keys against the record and returns the cipher. Throws if a key of the record is missing or wrong. Returns
+ * undefined if the store has no keys and this process has none either. `place` is the store, for messages.
+ */
 export function unlock(record: EncryptionRecord, keys: Keys | undefined, place: string): Cipher | undefined {
   if (!keys) {
     if (record.keys.length === 0) return undefined;
@@ -87,7 +90,8 @@ export function unlock(record: EncryptionRecord, keys: Keys | undefined, place: 
 
 /**
  * The record after a process with these keys has opened the store; undefined if it does not change. A current key that
- * is new to the store becomes the newest one. A configuration with an older current key changes nothing.
+ * is new to the store becomes the newest one. An older current key changes nothing, unless encryption is off: then it
+ * becomes the newest one again. `isUnused` is true if the store has no values, so that none can be plain text.
  */
 export function introduced(
   record: EncryptionRecord,
@@ -128,6 +132,7 @@ export function settled(
   );
 }
 
+/** The record with a new revision and new proofs, which any change of `newest` or `isMixed` invalidates. */
 function changed(record: EncryptionRecord, keys: Keys): EncryptionRecord {
   const cipher = cipherOf(record, keys);
   const proofOf = (id: string) => Buffer.from(cipher.seal(id, id, proofPlace(record))).toString('base64');
@@ -138,7 +143,10 @@ function cipherOf({ salt }: EncryptionRecord, keys: Keys): Cipher {
   return new Cipher(keys.byId, Buffer.from(salt, 'base64'));
 }
 
-/** The proof covers `newest` and `isMixed`: without a key, nobody can make processes accept or write plain text. */
+/**
+ * The location of a proof. It contains `newest` and `isMixed`, so that nobody without a key can change them in order to
+ * make processes accept or write plain text.
+ */
 function proofPlace({ newest, isMixed }: EncryptionRecord): string {
   return `encryption.proof/${JSON.stringify([newest, isMixed])}`;
 }

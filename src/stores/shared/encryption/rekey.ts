@@ -17,14 +17,14 @@ import { type EncryptionRecord, settled } from './record.ts';
 export interface RekeyReport {
   /** The key for new values; null if encryption is turned off. */
   readonly newest: string | null;
-  /** How many values were re-encrypted. */
+  /** How many values this call re-encrypted, or stored as plain text if encryption is turned off. */
   readonly rewritten: number;
   /**
-   * The number of values for each key, the newest first: null is plain text, `'?'` are values without a readable key
-   * id.
+   * The number of values for each key, the newest key first. The id null counts plain text, and `'?'` values without a
+   * readable key id.
    */
   readonly keys: readonly { readonly id: string | null; readonly values: number }[];
-  /** How many values do not use the newest key. */
+  /** How many values still do not use the newest key, for example because they are unreadable. */
   readonly left: number;
 }
 
@@ -41,28 +41,34 @@ export const valueColumns = {
 export type Table = keyof typeof valueColumns;
 const tableNames = Object.keys(valueColumns) as Table[];
 
-/** The key columns of a row, all columns that its values are bound to, and `key`, the idempotency key of a task. */
+/**
+ * A row with its values, the columns that order the scan, the columns that its values are bound to, and for a task
+ * `key`, the stored idempotency key.
+ */
 type Row = Readonly<Record<string, Value>>;
 
-/** How to scan a table: by increasing numbers, together with the columns that a value is bound to. */
+/** How to scan a table. */
 export interface Source {
+  /** Columns with numbers that identify a row. Rows are scanned in their order. */
   readonly keys: readonly string[];
-  /** An SQL select list; the alias of the table is `r`. */
+  /** The columns that a value is bound to, as an SQL select list. The alias of the table is `r`. */
   readonly bound: string;
 }
 
-/** The longest header of an encrypted value, in bytes. It contains the key id. */
+/** The maximum length of the header of an encrypted value, in bytes: 2, and a key id of up to 64 (`cipher.ts`). */
 export const headerBytes = 66;
-/** Limits how long one batch blocks the event loop. */
+/** The maximum size of a batch of rewritten rows. Limits how long it blocks the event loop. */
 const batchRows = 100;
 const batchBytes = 256 * 1024;
+/** The maximum size of a batch of rows whose keys are counted. */
 const scannedRows = 1_000;
+/** The size of the first batch, because the size of rows is unknown until then. */
 const firstRows = 4;
 
 export interface RekeyTarget<Text extends Value> {
   readonly tables: Tables<Text>;
   readonly sources: Readonly<Record<Table, Source>>;
-  /** The length of the header as stored in a column. */
+  /** The maximum length of the header as stored in a column: in bytes, or in characters if it is encoded as text. */
   readonly headerLength: number;
   /** Changes the record in a transaction that excludes all writers of values. */
   change(decide: (record: EncryptionRecord) => EncryptionRecord | undefined): Promise<void>;
@@ -79,17 +85,20 @@ export async function rekey<Text extends Value>(target: RekeyTarget<Text>): Prom
     for await (const rows of batches(target, table, sql, batchRows))
       rewritten += await rewrite(target, table, rows);
   }
-  // From here on nobody writes with an older key unless the record changes. A later `rekey` handles that.
+  // From here on nobody writes with an older key, unless the record changes. If it does, the counts are not used to
+  // retire keys, and a later `rekey` repeats the work.
   const { revision } = cells.record;
   const counts = new Map<string | null, number>();
   for (const table of tableNames) {
     const start = (column: string) => `substr(${column}, 1, ${headerLength}) as ${column}`;
+    // Only the header is needed to count. A secret is read completely, because its length shows whether it is plain.
     const sql = select(target, table, table === 'secrets' ? (column) => column : start);
     for await (const rows of batches(target, table, sql, scannedRows))
       for (const row of rows)
         for (const id of keyIdsIn(table, row, cells)) counts.set(id, (counts.get(id) ?? 0) + 1);
   }
   const { record } = cells;
+  // All plain text was rewritten. The database must not keep old copies of it.
   if (record.newest !== null && record.isMixed && !counts.has(null)) await target.compact?.();
   await target.change((record) =>
     record.revision === revision && cells.keys ? settled(record, cells.keys, counts) : undefined,
@@ -101,6 +110,7 @@ export async function rekey<Text extends Value>(target: RekeyTarget<Text>): Prom
   return { newest, rewritten, keys, left };
 }
 
+/** A statement that reads the next rows of a table. `value` returns the SQL expression for a column with values. */
 function select<Text extends Value>(
   { tables, sources }: RekeyTarget<Text>,
   table: Table,
@@ -112,7 +122,10 @@ function select<Text extends Value>(
     where (${keys}) > (${keys.map(() => '?')}) order by ${keys} limit ?`;
 }
 
-/** All rows of a table. Pauses after each batch for as long as the batch took, to leave the database to others. */
+/**
+ * Reads all rows of a table in batches, of at most `maxRows` rows and roughly `batchBytes`. Pauses after each batch for
+ * as long as the batch took, to leave the database to others.
+ */
 async function* batches<Text extends Value>(
   { tables, sources }: RekeyTarget<Text>,
   table: Table,
@@ -134,14 +147,15 @@ async function* batches<Text extends Value>(
   }
 }
 
-/** Returns how many values were re-encrypted. */
+/** Re-encrypts a batch. Returns how many values it re-encrypted. */
 async function rewrite<Text extends Value>(
   { tables, sources }: RekeyTarget<Text>,
   table: Table,
   rows: readonly Row[],
 ): Promise<number> {
   const columns = table === 'tasks' ? ['body', 'idempotency_key'] : valueColumns[table];
-  // A row that changed since it was read already has the newest key.
+  // The update matches a row only if its first value is unchanged. A row that changed since it was read already has the
+  // newest key.
   const found = [...sources[table].keys, columns[0]!];
   const equal = (names: readonly string[]) => names.map((name) => `${name} = ?`);
   const update = `update ${tables.prefix}${table} set ${equal(columns)} where ${equal(found).join(' and ')}`;
@@ -157,20 +171,21 @@ async function rewrite<Text extends Value>(
   return rewritten;
 }
 
-/** The values of a row, encrypted with the newest key. Undefined if they already are, or are unreadable. */
+/** The values of a row, encrypted with the newest key. Undefined if they already are, or if one is unreadable. */
 function reencrypted<Text extends Value>(table: Table, row: Row, cells: Cells<Text>): Value[] | undefined {
   const { newest } = cells.record;
   if (keyIdsIn(table, row, cells).every((id) => id === newest)) return undefined;
   try {
     return valuesOf(table, row, cells);
   } catch (error) {
-    // Only this value is affected, because the recorded keys were checked before.
+    // Only this row is affected: this process has all keys of the record, so the value itself is damaged.
     if (error instanceof Corrupt || error instanceof SyntaxError || hasCode(error, 'STORE_NOT_UNLOCKED'))
       return undefined;
     throw error;
   }
 }
 
+/** Decrypts the values of a row and encrypts them again, in the order of the columns that `rewrite` updates. */
 function valuesOf<Text extends Value>(table: Table, row: Row, cells: Cells<Text>): Value[] {
   const id = table === 'audit' ? bodyLocation(row as unknown as AuditRow<Text>) : (row.id as string);
   const version = row.version as number | undefined;
@@ -189,7 +204,10 @@ function valuesOf<Text extends Value>(table: Table, row: Row, cells: Cells<Text>
   return [...values, row.key === null ? null : cells.keyOf({ owner, tool, key: idempotency!.key })];
 }
 
-/** The key id of each value. A hash counts as encrypted with the newest key, or as `'?'` if there is none. */
+/**
+ * The key id of each value; null is plain text, and `'?'` is unreadable. A hashed idempotency key counts as encrypted
+ * with the newest key, or as `'?'` if encryption is turned off, so that it is rewritten.
+ */
 function keyIdsIn<Text>(table: Table, row: Row, cells: Cells<Text>): (string | null)[] {
   const ids = valueColumns[table].flatMap((name) => {
     const stored = row[name];

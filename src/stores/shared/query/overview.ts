@@ -1,7 +1,7 @@
 /**
- * Overviews. Live tasks are counted from their index, finished ones from the index on `ended_at`, one bucket at a time.
- * A past bucket no longer changes and is cached. Operators' queries use buckets on a fixed grid, so a repeated query
- * reads only the new ones.
+ * Overviews: how many tasks are live, and how many ended in each interval of time (bucket). Live tasks are counted from
+ * their index, finished ones from the index on `ended_at`, one bucket at a time. A past bucket no longer changes and is
+ * cached. Operators' queries use buckets on a fixed grid, so a repeated query reads only the new ones.
  */
 
 import type { Owner } from '../../../model/task.ts';
@@ -13,19 +13,21 @@ import { statusOfCode } from './status-codes.ts';
 
 /** Commits may be late and clocks may differ by this much. Buckets that ended more recently are not cached. */
 const settledAfterMs = 60_000;
-/** How many combinations of owner and bucket length are cached, and how many buckets of each. */
+/** How many combinations of owner and bucket length are cached. */
 const maxCaches = 8;
+/** How many buckets of each combination are cached. */
 const maxCached = 512;
 /** How many buckets are read concurrently, if the database supports it. */
 const maxConcurrent = 2;
-/** The last class of durations starts at more than a hundred years. */
+/** The number of classes of durations (`classGrowth`). The last one starts at more than a hundred years. */
 const classes = 600;
 
-/** Finished tasks in a bucket. For each tool a flat list of triples: status, class of durations, count. */
+/** Finished tasks in a bucket. For each tool a flat list of triples: status code, class of durations, count. */
 type Bucket = ReadonlyMap<string, readonly number[]>;
 
 interface Group {
   readonly tool: string;
+  /** A status code (`status-codes.ts`). */
   readonly status: number;
   readonly count: number;
 }
@@ -39,6 +41,7 @@ export function overviewsOf(source: Source, sql: QuerySql, clock: Clock) {
   /** Buckets by start time, for each owner and length. The least recently used cache is first. */
   const caches = new Map<string, Map<number, Bucket>>();
 
+  /** The buckets of the queried time range, from the cache or the database. */
   async function bucketsOf(
     { owner, since, until, buckets }: OverviewQuery,
     now: number,
@@ -49,6 +52,7 @@ export function overviewsOf(source: Source, sql: QuerySql, clock: Clock) {
     });
     const cache = cacheOf(owner, length);
     const found = new Map(cache);
+    // An iterator that the concurrent readers share: each takes the next range.
     const missing = ranges.filter(({ from }) => !found.has(from)).values();
     const read = async () => {
       for (const range of missing) {
@@ -114,7 +118,7 @@ export function overviewsOf(source: Source, sql: QuerySql, clock: Clock) {
   };
 }
 
-/** Counts tasks by status, and the durations of completed and failed ones. */
+/** Counts tasks by status, and the durations of completed and failed ones by class. */
 class Tally {
   readonly #counts = {
     ...{ queued: 0, running: 0, waiting: 0 },
@@ -122,6 +126,7 @@ class Tally {
   };
   readonly #durations = new Float64Array(classes);
 
+  /** `duration` is a class, and is ignored for tasks that did not complete or fail. */
   add(code: number, duration: number, count: number): void {
     const status = statusOfCode(code);
     if (!status) return;
@@ -147,10 +152,11 @@ class Tally {
     };
   }
 
-  /** Null without finished tasks. */
+  /** A quantile of the durations in milliseconds; null without completed or failed tasks. */
   #quantile(share: number): number | null {
     const all = this.#counts.completed + this.#counts.failed;
     if (all === 0) return null;
+    // How many more durations to pass. `at` is the class that contains the quantile.
     let left = Math.max(1, Math.ceil(all * share));
     let at = 0;
     for (; at < classes - 1 && left > this.#durations[at]!; at++) left -= this.#durations[at]!;
@@ -158,6 +164,7 @@ class Tally {
   }
 }
 
+/** Deletes the oldest entries, so that `max` are left. */
 function dropFirst(map: Map<unknown, unknown>, max: number): void {
   for (const key of map.keys()) {
     if (map.size <= max) return;

@@ -1,4 +1,7 @@
-/** Text columns of SQLite, where each value has its own type: encrypted values are blobs. */
+/**
+ * Encodes texts for SQLite columns. There each value has its own type: plain text is a string, an encrypted value a
+ * blob.
+ */
 import type { Encoding, Cells as Of } from '../../shared/encryption/cells.ts';
 
 /** A value of a text column; bytes if it is encrypted. */
@@ -6,7 +9,7 @@ export type Stored = string | Uint8Array;
 
 export type Cells = Of<Stored>;
 
-/** SQLite stores ids, owners and other names unchanged. */
+/** Encodes a name, such as an id or an owner. SQLite stores it unchanged. */
 export function name(text: string): string {
   return text;
 }

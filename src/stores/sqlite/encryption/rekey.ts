@@ -1,4 +1,7 @@
-/** Re-encrypts the values of a file. Compacts the file if values were plain text before. */
+/**
+ * Re-encrypts the values of a SQLite database. Compacts its file if values were plain text before and all are encrypted
+ * now.
+ */
 import { storeClosed } from '../../../ports/store-errors.ts';
 import { pause } from '../../../runtime/runtime.ts';
 import {
@@ -15,9 +18,12 @@ import type { GroupCommit } from '../tasks/group-commit.ts';
 import type { Stored } from './cells.ts';
 import type { Vault } from './vault.ts';
 
+/** How long `VACUUM` waits for the lock of another process. It runs in a thread, where it may block. */
 const busyTimeoutMs = 1_000;
+/** The pause before a retry while the file is busy. */
 const retryMs = 50;
 
+/** The id of the task that a row of another table (`r`) belongs to. */
 const idOfTask = '(select id from tasks where tasks.seq = r.task)';
 const sources: Readonly<Record<Table, Source>> = {
   tasks: { keys: ['seq'], bound: 'id, idempotency_key as key' },
@@ -28,6 +34,7 @@ const sources: Readonly<Record<Table, Source>> = {
   audit: { keys: ['seq'], bound: 'at, action, owner, task' },
 };
 
+/** Implements `rekey()` of a SQLite database. Stops with an error when the store closes. */
 export async function rekeySqlite(parts: {
   readonly db: Connection;
   readonly vault: Vault;
@@ -39,6 +46,7 @@ export async function rekeySqlite(parts: {
   readonly isClosing: () => boolean;
 }): Promise<RekeyReport> {
   const { db, vault, tables, commands, file, place, isClosing } = parts;
+  // Repeats `act` while it finds the file busy or returns false.
   const whileBusy = async (act: () => unknown) => {
     for (; !isClosing(); await pause(retryMs)) {
       try {
@@ -50,7 +58,7 @@ export async function rekeySqlite(parts: {
     throw storeClosed(place);
   };
   try {
-    // Overwrites old values in their pages instead of only deleting them.
+    // Old values are overwritten in their pages, and not only marked as free.
     setSecureDelete(db, 'on');
     return await rekey({
       ...{ sources, headerLength: headerBytes },
@@ -87,7 +95,7 @@ async function compact(
 ): Promise<void> {
   const statements = ['pragma synchronous = full', incrementalVacuum, 'vacuum'];
   await whileBusy(() => runInThread(file, busyTimeoutMs, statements));
-  // Active readers of the log delay this.
+  // Truncates the log. Fails while others still read from it.
   await whileBusy(() => {
     const { busy } = db.prepare('pragma wal_checkpoint(truncate)').get() as { busy: number };
     return busy === 0;
