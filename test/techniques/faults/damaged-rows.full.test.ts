@@ -131,14 +131,14 @@ describe.each(kinds)('on $name, one damaged task', ({ place }) => {
     const desk = new Operator(tasks);
     const { tasks: listed } = await desk.list({});
     expect(listed.map(({ id }) => id)).toEqual(ids);
-    const shown = { id: damaged, tool: 'work', isCorrupt: true, problem: expect.stringContaining('damaged') };
+    const shown = { id: damaged, tool: 'work', isCorrupt: true, problem: expect.stringContaining('corrupt') };
     expect(listed[1]).toMatchObject(shown);
     expect((await desk.list({ text: 'wor' })).tasks).toHaveLength(3);
     expect((await desk.list({ text: damaged })).tasks).toMatchObject([shown]);
     expect(await desk.count({})).toEqual({ count: 3, isMore: false });
     expect((await desk.overview({ windowMs: 3_600_000 })).live.queued).toBe(3);
     expect((await desk.details(damaged))?.task).toMatchObject(shown);
-    expect((await desk.details(ids[0]!))?.task).toMatchObject({ id: ids[0], standing: 'queued' });
+    expect((await desk.details(ids[0]!))?.task).toMatchObject({ id: ids[0], status: 'queued' });
   });
 
   test('below another is shown there, and stops only its own tree', async () => {
@@ -171,7 +171,7 @@ describe.each(kinds)('on $name, one damaged task', ({ place }) => {
 
     const { tasks, log } = await opened(where);
     await tasks.work();
-    await expect.poll(async () => (await tasks.get(id))?.blocked?.message).toMatch(/damaged/);
+    await expect.poll(async () => (await tasks.get(id))?.blocked?.message).toMatch(/corrupt/);
     const { id: other } = await tasks.create(work);
     await expect.poll(() => finished(log)).toBe(1);
     expect(other).not.toBe(id);
