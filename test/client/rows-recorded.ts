@@ -19,7 +19,7 @@ interface Options extends Partial<ConnectTasksOptions> {
   readonly isModern?: boolean;
 }
 
-const defaults = { handles: 'memory:', pace: { floorMs: 10, ceilingMs: 5_000, defaultMs: 20 } } as const;
+const defaults = { registry: 'memory:', pace: { floorMs: 10, ceilingMs: 5_000, defaultMs: 20 } } as const;
 
 async function connected(to: () => Transport, { isModern, ...options }: Options): Promise<TaskClient> {
   const client = sdkClient(isModern ? 'auto' : 'legacy');

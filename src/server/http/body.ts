@@ -29,7 +29,7 @@ export const maxDepth = 128;
 export function tooLarge(limit: number): HttpRefusal {
   return new HttpRefusal(
     413,
-    `The request body is larger than the ${limit} bytes allowed here (largestBody).`,
+    `The request body is larger than the ${limit} bytes allowed here (maxBodySize).`,
   );
 }
 

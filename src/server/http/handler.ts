@@ -46,7 +46,7 @@ import { WebExchange } from './request-end.ts';
 
 export interface HandlerOptions extends AdmissionOptions {
   /** The maximum size of a request body, in bytes. Default 4 MiB. */
-  readonly largestBody?: number;
+  readonly maxBodySize?: number;
   /** Carries notifications of changed lists of tools, prompts and resources; see the SDK. */
   readonly bus?: ServerEventBus;
 }
@@ -79,7 +79,7 @@ export class McpHandler {
   /** For clients of 2025-11-25 and earlier; the SDK's handler is for later ones. */
   readonly #sessions: HttpSessions;
   readonly #sdk: ReturnType<typeof createMcpHandler>;
-  readonly #largestBody: number;
+  readonly #maxBodySize: number;
   readonly #onError: (error: Error) => void;
   /** The open subscriptions to tasks, each with the id of its request. */
   readonly #streams = new Map<EventBody, SubscriptionId>();
@@ -87,13 +87,13 @@ export class McpHandler {
   constructor(tasks: Tasks, factory: McpServerFactory, options: HandlerOptions = {}) {
     this.#taskServer = tasks.taskServer;
     this.#admission = new AdmissionControl(options);
-    this.#largestBody = options.largestBody ?? DEFAULT_MAX_REQUEST_BODY_SIZE;
+    this.#maxBodySize = options.maxBodySize ?? DEFAULT_MAX_REQUEST_BODY_SIZE;
     this.#onError = throttled(options.onError ?? (() => {}));
     this.#fastPath = new FastPath(this.#taskServer, this.#onError);
     this.#sessions = new HttpSessions(this.#taskServer, factory, this.#onError);
     this.#sdk = createMcpHandler(factory, {
       legacy: 'reject',
-      maxRequestBodySize: this.#largestBody,
+      maxRequestBodySize: this.#maxBodySize,
       maxSubscriptions: this.#taskServer.limiter.limits.subscriptions,
       onerror: this.#onError,
       ...(options.bus && { bus: options.bus }),
@@ -123,7 +123,7 @@ export class McpHandler {
       verified: authInfo,
       signal: () => exchange.signal,
       isGone: () => request.signal.aborted,
-      readBody: async () => parseBody(await readWebBody(request.body, this.#largestBody)),
+      readBody: async () => parseBody(await readWebBody(request.body, this.#maxBodySize)),
       request: () => request,
     });
     return answer instanceof Response ? exchange.of(answer) : toResponse(answer);
@@ -168,7 +168,7 @@ export class McpHandler {
       address,
       signal,
       isGone: () => res.destroyed,
-      readBody: async () => req.body ?? parseBody(await readNodeBody(req, this.#largestBody)),
+      readBody: async () => req.body ?? parseBody(await readNodeBody(req, this.#maxBodySize)),
       request: () =>
         withExchange(toWebRequest(req, signal()), {
           arrivedAt,

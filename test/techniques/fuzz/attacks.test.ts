@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { McpHandler } from 'holdfast/server';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { fixtureFactory, fixtureTasks, storeFrom } from '../../fixture/server.ts';
-import { largestBody } from './byte-flaws.ts';
+import { maxBodySize } from './byte-flaws.ts';
 import { draftOf } from './draft.ts';
 import { read } from './oracle.ts';
 import { type Header, type Loose, request, textOf } from './requests.ts';
@@ -176,9 +176,9 @@ test('a body that is one byte too long is told so, and one that just fits is rea
     message.params.arguments.filler = 'x'.repeat(length - textOf(message).length);
     return message;
   };
-  expect(await scene.shooter.post(bodyOfLength(largestBody))).toMatchObject({ status: 200 });
-  const refused = await scene.shooter.post(bodyOfLength(largestBody + 1));
-  expect(refused).toMatchObject({ status: 413, text: expect.stringContaining(`${largestBody} bytes`) });
+  expect(await scene.shooter.post(bodyOfLength(maxBodySize))).toMatchObject({ status: 200 });
+  const refused = await scene.shooter.post(bodyOfLength(maxBodySize + 1));
+  expect(refused).toMatchObject({ status: 413, text: expect.stringContaining(`${maxBodySize} bytes`) });
   expect(await scene.damage()).toEqual([]);
 });
 

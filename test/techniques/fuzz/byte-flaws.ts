@@ -5,7 +5,7 @@ import { not } from './junk.ts';
 import { nested, textOf } from './requests.ts';
 
 /** The largest body that the server under fire takes. */
-export const largestBody = 512 * 1_024;
+export const maxBodySize = 512 * 1_024;
 
 type Bytes = Buffer | string;
 
@@ -109,9 +109,9 @@ export function byteFlaws(overHttp: boolean, inBatches = batched): Flaws {
 }
 
 /** Sent rarely: each is half a megabyte. */
-export const oversized: Arbitrary<Flaw> = oneOf([1, 1_000, largestBody]).map((more) =>
+export const oversized: Arbitrary<Flaw> = oneOf([1, 1_000, maxBodySize]).map((more) =>
   bytes(`${more} bytes too long`, { statuses: [413], mayBeCut: true }, (body) => {
-    const filler = 'x'.repeat(Math.max(largestBody + more - body.length - 7, 0));
+    const filler = 'x'.repeat(Math.max(maxBodySize + more - body.length - 7, 0));
     return insert(body, body.lastIndexOf('}'), Buffer.from(`,"x":"${filler}"`));
   }),
 );

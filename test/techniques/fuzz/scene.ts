@@ -7,7 +7,7 @@ import { fixtureFactory, fixtureTasks, storeFrom } from '../../fixture/server.ts
 import { atEnd } from '../../kit/lifetime.ts';
 import { listed } from '../../kit/listed.ts';
 import { serve } from '../../kit/serve.ts';
-import { largestBody, oversized } from './byte-flaws.ts';
+import { maxBodySize, oversized } from './byte-flaws.ts';
 import { drawn, type Front } from './campaign.ts';
 import { type BadMessage, oneOf, spoil } from './draft.ts';
 import { methods } from './methods.ts';
@@ -28,7 +28,7 @@ export async function openScene() {
   const mistakes = new Mistakes();
   const onError = (error: Error) => mistakes.notice(error);
   const factory = fixtureFactory(tasks, { plainClients: 'wait' });
-  const server = await serve(tasks, { onError, largestBody }, factory);
+  const server = await serve(tasks, { onError, maxBodySize }, factory);
   const shooter = shooterAt(Number(new URL(server.url).port));
   atEnd(() => {
     shooter.close();

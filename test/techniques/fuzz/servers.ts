@@ -4,7 +4,7 @@
  */
 import { temporaryFile } from '../../kit/lifetime.ts';
 import { ServerUnderLoad } from '../load/under-load.ts';
-import { largestBody } from './byte-flaws.ts';
+import { maxBodySize } from './byte-flaws.ts';
 import { type Front, fire, type Plan, type Tally } from './campaign.ts';
 import { methods } from './methods.ts';
 import type { Loose } from './requests.ts';
@@ -43,7 +43,7 @@ export async function fireOverAPipe(dialect: SessionDialect, plan: Plan): Promis
 }
 
 function underFire(face: 'http' | 'stdio'): Promise<ServerUnderLoad> {
-  return ServerUnderLoad.start({ face, store: temporaryFile(), isUnderFire: true, largestBody, grace: '1s' });
+  return ServerUnderLoad.start({ face, store: temporaryFile(), isUnderFire: true, maxBodySize, grace: '1s' });
 }
 
 function shooterOf({ url }: ServerUnderLoad, token: string): Shooter {

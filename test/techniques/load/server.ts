@@ -29,14 +29,14 @@ const defaults = {
   isUnderFire: false,
   /** The limits that every server has by default. */
   hasLimits: false,
-  largestBody: 4 * 2 ** 20,
+  maxBodySize: 4 * 2 ** 20,
 };
 
 export type Settings = Partial<typeof defaults>;
 export type Held = Awaited<ReturnType<Answers['held']>>;
 
 const settings: Settings = JSON.parse(process.argv[2]!);
-const { face, store, concurrency, grace, lookMs, readMs, isUnderFire, hasLimits, largestBody } = {
+const { face, store, concurrency, grace, lookMs, readMs, isUnderFire, hasLimits, maxBodySize } = {
   ...defaults,
   ...settings,
 };
@@ -117,7 +117,7 @@ async function overHttp() {
     grace,
     auth: { verifier: { verifyAccessToken } },
     onError,
-    largestBody,
+    maxBodySize,
   });
   return { url, stop, stopped, subscriptions: () => handler.subscriptions };
 }

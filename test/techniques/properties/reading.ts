@@ -42,7 +42,7 @@ export async function readAll({ store, queue, queries: survey, sessions, audit }
     return { moments, some, ids: ids.sort() };
   };
   const since = now - 600_000;
-  const filters = [{}, ...taskStatuses.map((standing) => ({ standings: [standing] }))];
+  const filters = [{}, ...taskStatuses.map((status) => ({ statuses: [status] }))];
   return {
     lists: await Promise.all(
       owners.flatMap((owner) => [3, allOf].map((limit) => Array.fromAsync(listed(store, { owner, limit })))),
