@@ -70,8 +70,8 @@ test('a task in any other phase has no outcome', () => {
 test('a task whose phase was not looked at shows neither', () => {
   // @ts-expect-error only a task that is done has an outcome
   void task.outcome;
-  // @ts-expect-error only a task that is not done has a holder
-  void task.holder;
+  // @ts-expect-error only a task that is not done has a worker
+  void task.worker;
 });
 
 test('only a waiting task may have an open input', () => {

@@ -52,7 +52,7 @@ export async function writeLooks(place: string, id: string, looks: number, from:
       with t as (select seq, (body::json ->> 'version')::int as version from tasks where id = '${id}')
       insert into commits (task, version, at, events, idle)
       select t.seq, t.version + n, ${from} + 1000.0 * ((n + 1) / 2),
-        case when n % 2 = 1 then '[{"type":"claimed","epoch":12345,"holder":"abcdefghijklmnopqrstuvwxyz123456"}]'
+        case when n % 2 = 1 then '[{"type":"claimed","epoch":12345,"worker":"abcdefghijklmnopqrstuvwxyz123456"}]'
           else '[{"type":"parked","until":1794797000000}]' end,
         case when n % 2 = 0 then true end
       from t, generate_series(1, ${2 * looks}) n order by n;
@@ -67,7 +67,7 @@ export async function writeLooks(place: string, id: string, looks: number, from:
     with recursive n (n) as (select 1 union all select n + 1 from n where n < ${2 * looks})
     insert into commits (task, version, at, events, idle)
     select t.seq, json_extract(body, ${body}) + n, ${from} + 1000 * ((n + 1) / 2),
-      iif(n % 2 = 1, '[{"type":"claimed","epoch":12345,"holder":"abcdefghijklmnopqrstuvwxyz123456"}]',
+      iif(n % 2 = 1, '[{"type":"claimed","epoch":12345,"worker":"abcdefghijklmnopqrstuvwxyz123456"}]',
         '[{"type":"parked","until":1794797000000}]'),
       iif(n % 2 = 0, 1, null)
     from n, (select seq, body from tasks where id = '${id}') t order by n;

@@ -50,7 +50,7 @@ describe.each(kinds)('polling for long: $name', ({ place }) => {
 });
 
 function isHeld(task: unknown): boolean {
-  return (task as { holder?: object }).holder !== undefined;
+  return (task as { worker?: object }).worker !== undefined;
 }
 
 async function journalMs({ store }: Awaited<ReturnType<typeof open>>, id: string): Promise<number> {

@@ -90,7 +90,7 @@ export async function askEverything(store: Store, ids: readonly TaskId[]): Promi
   const answers = new Map<string, unknown>();
   const ask = async (question: string, answer: Promise<unknown>) => {
     const given = await orDamage(answer);
-    answers.set(question, hasCode(given, 'STORE_CORRUPT') ? undefined : (given ?? null));
+    answers.set(question, hasCode(given, 'STORE_CORRUPT', 'TASK_CORRUPT') ? undefined : (given ?? null));
   };
   for (const id of ids) {
     await ask(`get ${id}`, store.get(id));

@@ -61,4 +61,4 @@ const unclear =
   /^(undefined|null|\[object)|Cannot (read|convert|destructure|use)|is not (a function|iterable)|serialize a BigInt|call stack|circular structure|string length|Invalid array length/;
 /** A refused argument is refused by the method that got it. */
 const namesTheCall =
-  /task\.\w+\(\)|The call of leaf|The input of leaf|The question "|" The event "|The condition "|Nobody answered|Class constructor/;
+  /task\.\w+\(\)|The call of leaf|The input of leaf|The question "|The event "|The condition "|Nobody answered|Class constructor/;

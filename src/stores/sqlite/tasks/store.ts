@@ -35,6 +35,14 @@ export function sqliteStore(parts: {
       throw toStoreError(error, file);
     }
   };
+  /** The checks of the shared look-ups run after their rows were read, so a promise can reject with a raw error, too. */
+  const look = <T>(act: () => T | Promise<T>): T | Promise<T> => {
+    const found = read(act);
+    if (!(found instanceof Promise)) return found;
+    return found.catch((error: unknown) => {
+      throw toStoreError(error, file);
+    });
+  };
   const command = (decide: () => Verdict): Promise<Change> =>
     commands.submit(() => {
       rows.begin();
@@ -70,7 +78,7 @@ export function sqliteStore(parts: {
     return { claimed, failed };
   };
   return {
-    ...lookups(rows, tables, read),
+    ...lookups(rows, tables, look),
     // `bearing` identifies an existing task, by its id or idempotency key.
     create: (bearing, decide) =>
       command(() => decide(bearing && ('id' in bearing ? rows.get(bearing.id) : rows.withKey(bearing)))),
