@@ -110,7 +110,7 @@ function isAfter(one: Owner, other: Owner): boolean {
   return Buffer.compare(Buffer.from(one), Buffer.from(other)) > 0;
 }
 
-/** `limit +?` instead of `limit ?`: see `statements.ts`. */
+/** The reason for `limit +?` is in `statements.ts`. */
 function prepare(db: Connection) {
   const ready = 'tool = ? and tool_version = ? and ready is not null and worker is null';
   const due = `
