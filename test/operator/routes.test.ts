@@ -169,7 +169,9 @@ describe.each(kinds)('on $name', ({ place }) => {
     const other = await stage({ place: at, tools: [], works: false });
     expect(await other.act(broken.id, 'retry')).toMatchObject({
       status: 409,
-      body: { error: { message: expect.stringContaining('Unknown durable tool "break"') } },
+      body: {
+        error: { message: expect.stringContaining('Unknown durable tool "break". None is registered here.') },
+      },
     });
   });
 
